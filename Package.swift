@@ -387,6 +387,7 @@ let package = Package(
         testProgram("child-supervisor", ["HoldfastIO"], settings: [.treatAllWarnings(as: .error)]),
         testProgram("standby-server", ["HoldfastIO", system]),
         testProgram("async-server", ["Holdfast", "CLinuxShims"]),
+        testProgram("heir-server", ["Holdfast", system]),
         testProgram("io-probe", ["HoldfastIO", "FaultInjection", system]),
 
         // Tests: one target for each of Sources.
@@ -448,7 +449,8 @@ let package = Package(
             [
                 "ProcessSupervisor", "CLinuxShims", "CrashReports", "LinuxSystem", "RecoveryTestSupport", "TestSupport",
                 "holdfast",
-                "crashreport", "echo-server", "holdfast-agent", "standby-server", "async-server", "io-probe",
+                "crashreport", "echo-server", "heir-server", "holdfast-agent", "standby-server", "async-server",
+                "io-probe",
             ],
             exclude: ["Scripts"]
         ),

@@ -113,7 +113,7 @@ package final class CodeInspector: Sendable {
             file.reserveDescriptor()
             hf_capture_set_before_root_changes { DebugLibrary.load() }
         }
-        let frames = LockFrames(executable: image, program: file, mayBeStatic: isStatic)
+        let frames = LockFrames(executable: image, program: file, isStatic: isStatic)
         lock.withLock { _ in
             unsafe self.frames = frames
             unsafe self.program = program
@@ -230,6 +230,7 @@ package final class CodeInspector: Sendable {
             guard origins.load(ordering: .acquiring) == 0, unsafe !lacksLibrary else { return }
             guard let program = unsafe program, let file = unsafe file else { return }
             let files = CodeFiles(of: program, from: file)
+            unsafe frames?.symbols = files.debug
             // Not for the crash thread: the store may be on a disk that does not answer.
             let shelf = mayLoad ? unsafe shelf : nil
             let kept = shelf == nil ? nil : KeptCode(of: program, in: files, trusting: trusted, isStatic: isStatic)

@@ -291,6 +291,9 @@ package final class CrashCapture: Sendable {
     /// - Returns: Whether there was one: then this process has to end, with `standbyExitStatus`.
     package func releaseStandby() -> Bool { hf_capture_release_standby() }
 
+    /// Waits while another thread replaces this process: for ever, unless that fails.
+    package static func awaitRestart() { hf_kept_await_restart() }
+
     /// The exit status of a process in whose place another one serves.
     package static var standbyExitStatus: CInt { HF_STANDBY_EXIT_STATUS }
 

@@ -8,6 +8,9 @@ package struct HandedTable {
     /// What each packet with descriptors begins with: the numbers of their slots follow, as 32 bits each.
     package static let slotsMark = mark(HF_KEPT_SLOTS_MARK)
 
+    /// What the names begin with that the host gives itself, and another process gets, too.
+    package static let ownNames = "\0" + String(UnicodeScalar(UInt8(HF_KEPT_GOES_ALONG)))
+
     private static func mark(_ text: String) -> [UInt8] { Array(text.utf8.prefix(Int(HF_KEPT_MARK_SIZE))) }
 
     /// Those whose descriptors have not come.

@@ -59,7 +59,8 @@ extension EventHost {
             sink.drains.signal()
             return nil
         }
-        let isSucceeded = configuration.restart.exitCode == nil && kept.isEmpty && capture.releaseStandby()
+        let isSucceeded =
+            configuration.restart.exitCode == nil && kept.isEmpty && !mayTakeOver && capture.releaseStandby()
         if isSucceeded { ListenerHandover.restNow() }
         // Now: they may have ended when the drain begins, and still have answers to write.
         let requests = isSucceeded ? RequestsUnderWay(afterFaultOf: thread) : nil

@@ -115,26 +115,27 @@ extension EventHost {
     /// Says that this process serves, and keeps the link by which another may hand over to it: a fault would lose what is on its way.
     func tellReady() {
         notifier.noteReady(on: loop)
-        for end in kept.takeLinks() { goOn(with: end) }
-        keepLinks()
+        goOn(with: kept.takeLinks())
     }
 
-    /// Takes what others send to a process before this one.
-    private func goOn(with end: CInt) {
+    /// Takes what others send to processes before this one, and keeps all links.
+    private func goOn(with ends: [CInt]) {
         guard !receivers.isEmpty else {
-            kept.giveUpLink(end)
-            _ = Glibc.close(end)
+            for end in ends {
+                kept.giveUpLink(end)
+                _ = Glibc.close(end)
+            }
             return
         }
-        notifier.link.goOn(with: end, on: loop)
-        keepLinks()
-    }
-
-    private func keepLinks() {
-        guard !receivers.isEmpty else { return }
+        for end in ends { notifier.link.goOn(with: end, on: loop) }
         let table = kept.tableDescriptor
         for end in notifier.link.ends { kept.keepLink(end) }
-        if kept.tableDescriptor != table { prepareRestart(isHealthy: isHealthy) }
+        if kept.tableDescriptor != table { prepareRestart(isHealthy: isHealthy) } else { offerStandby() }
+    }
+
+    /// Whether another process may still hand something over to this one, or to one before it.
+    var mayTakeOver: Bool {
+        !receivers.isEmpty && (notifier.link.hasFormer || takesOver && notifier.link.hasOwn)
     }
 
     // MARK: A process that stands by
@@ -142,7 +143,7 @@ extension EventHost {
     /// Has the fault handlers tell the process that stands by, if there is one, and hand over what is kept, if it takes that.
     func offerStandby() {
         notifier.noteKeeping(!kept.isEmpty)
-        standby?.offer(to: capture, keeps: !kept.isEmpty, link: notifier.link.hasStandby)
+        standby?.offer(to: capture, keeps: !kept.isEmpty || mayTakeOver, link: notifier.link.hasStandby)
     }
 
     /// Takes what the fault handler of the process before this one has handed over, now that this one serves.
@@ -150,13 +151,12 @@ extension EventHost {
         guard let handed = notifier.link.takeHanded() else { return }
         // In a callout: the program's handlers may fault.
         loop.perform { @MainActor [weak self] in
-            for (name, entry) in handed.entries {
-                if KeptDescriptors.isLink(name) {
-                    self?.goOn(with: entry.descriptor)
-                } else {
-                    self?.receive(entry, named: name)
-                }
+            for (name, entry) in handed.entries where !KeptDescriptors.isLink(name) {
+                self?.receive(entry, named: name)
             }
+            let links = handed.entries.filter { KeptDescriptors.isLink($0.name) }.map(\.entry.descriptor)
+            // In a callout of its own: handlers may look at what has come together in another one (`Keeper`).
+            if !links.isEmpty { self?.loop.perform { @MainActor in self?.goOn(with: links) } }
             self?.doLater("log what was taken over") { $0.logTaking(handed) }
         }
     }
@@ -172,7 +172,8 @@ extension EventHost {
 
     private func logTaking(_ handed: HandedTable) {
         let logger = configuration.logger
-        logger.notice("took over what was kept", metadata: ["count": "\(handed.entries.count)"])
+        let count = handed.entries.count { !KeptDescriptors.isLink($0.name) }
+        logger.notice("took over what was kept", metadata: ["count": "\(count)"])
         for name in handed.missing where !name.hasPrefix(KeptDescriptors.reserved) {
             logger.error("a kept descriptor did not come: it was closed before, or lost", metadata: ["name": "\(name)"])
         }

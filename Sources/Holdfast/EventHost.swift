@@ -70,6 +70,8 @@ public final class EventHost {
     let faultHandlers = Handlers<CrashMessage>()
     let restartHandlers = Handlers<Void>()
     let drainHandlers = Handlers<Drain>()
+    /// Whether it began while another process served, which is to hand over to it.
+    let takesOver: Bool
     /// Who takes what the process before this one hands over.
     var receivers: [(String, FileDescriptor, [UInt8]) -> Bool] = []
     let stallHandlers = StallHandlers()
@@ -144,7 +146,7 @@ public final class EventHost {
         notifier = ServiceNotifier(environment: environment)
         standby = StandbyRole(environment: environment, kept)
         // A child that the program starts inherits the variable, but not the sockets.
-        let takesOver = !handedDown.isEmpty && environment[StandbyRole.predecessorVariable] != nil
+        takesOver = !handedDown.isEmpty && environment[StandbyRole.predecessorVariable] != nil
         let anotherServes = takesOver || standby?.isWaiting == true
         StandbyRole.anotherServes.store(anotherServes, ordering: .relaxed)
         // A child that this process starts inherits the variable, but was not restarted.
@@ -287,7 +289,10 @@ public final class EventHost {
             self?.capture.setStandbyLink(socket, serial: serial)
             self?.offerStandby()
         }
-        notifier.link.closes = { [weak self] in self?.kept.giveUpLink($0) }
+        notifier.link.closes = { [weak self] end in
+            self?.kept.giveUpLink(end)
+            self?.offerStandby()
+        }
         notifier.link.ended = { [weak self] in self?.sayThatItStandsBy() }
         sayHowItStarted()
     }

@@ -70,18 +70,26 @@ final class KeptDescriptors {
     private static let handedDown = reserved + "LISTEN_FDS "
 
     /// What the names begin with of links by which something may still come (`SuccessorLink`): a process that stands by gets them, too.
-    private static let link = reserved + ">LINK "
+    private static let link = HandedTable.ownNames + "LINK "
 
     /// The links of the process before this one, which are the caller's from now on.
+    ///
+    /// A program may have closed them meanwhile, and have something else under their numbers.
     func takeLinks() -> [CInt] {
-        inherited.entries.keys.filter { unclaimed[$0] != nil && Self.isLink($0) }.sorted().compactMap(claim)
+        let names = inherited.entries.keys.filter { unclaimed[$0] != nil && Self.isLink($0) }.sorted()
+        return names.compactMap { name in
+            if table?.isOpen(name) == true { return claim(name) }
+            unclaimed[name] = nil
+            try? remove(name)
+            return nil
+        }
     }
 
     static func isLink(_ name: String) -> Bool { name.hasPrefix(link) }
 
     func keepLink(_ end: CInt) {
         let name = Self.link + "\(end)"
-        if entries[name] == nil { try? keep(KeptEntry(descriptor: end, state: []), as: name) }
+        if table?.isOpen(name) != true { try? keep(KeptEntry(descriptor: end, state: []), as: name) }
     }
 
     func giveUpLink(_ end: CInt) { try? remove(Self.link + "\(end)") }

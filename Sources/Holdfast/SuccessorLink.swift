@@ -32,7 +32,7 @@ final class SuccessorLink {
     var standbyChanged: (@MainActor (CInt, UInt32) -> Void)?
     /// Called when nobody has the other end any more.
     var ended: (@MainActor () -> Void)?
-    /// Called before an end is closed that was to be kept (`ends`).
+    /// Called before one of the `ends` is closed while the process goes on.
     var closes: (@MainActor (CInt) -> Void)?
     private(set) var port: HostRunLoop.PortSource?
     /// What is handed over to this process before it serves.
@@ -70,6 +70,12 @@ final class SuccessorLink {
     /// The ends by which something may come that others have kept: it would be lost with them.
     var ends: [CInt] { former.keys.sorted() + (own >= 0 ? [own] : []) }
 
+    /// Whether something may come for this process.
+    var hasOwn: Bool { own >= 0 }
+
+    /// Whether something may still come for a process before this one.
+    var hasFormer: Bool { !former.isEmpty }
+
     /// Takes what still comes by the end of a process before this one, until nobody has the other one.
     ///
     /// - Parameters:
@@ -90,8 +96,9 @@ final class SuccessorLink {
         _ = Glibc.close(end)
     }
 
-    /// Ends the link.
+    /// Ends the link, with the process.
     func close() {
+        closes = nil
         endOwn()
         for end in former.keys { endFormer(end) }
         setStandby(-1, serial: 0)
@@ -139,8 +146,10 @@ final class SuccessorLink {
     }
 
     private static func packet(from end: CInt) -> Packet? {
+        // What is taken now could not be kept any more, and the next process would not find it.
+        CrashCapture.awaitRestart()
         // Not an array: clients may wait, and most packets are small.
-        unsafe withUnsafeTemporaryAllocation(byteCount: KeptPacket.sizeLimit, alignment: 1) { buffer in
+        return unsafe withUnsafeTemporaryAllocation(byteCount: KeptPacket.sizeLimit, alignment: 1) { buffer in
             unsafe (try? PacketSocket.receive(into: buffer, from: end)).map { count, extras in
                 unsafe Packet(bytes: Array(buffer.prefix(count)), extras: extras)
             }

@@ -172,8 +172,9 @@ public final class Connection: @unchecked Sendable {
         } catch {
             throw IOError("make \(label) nonblocking", error)
         }
-        // The first callout comes at once, where there is something to do in it.
-        let interest: HostRunLoop.PortSource.Interest = first != nil || output.count > 0 ? .writable : []
+        // The first callout comes at once, where there is something to do in it; what has come by then is read in it, too.
+        let interest: HostRunLoop.PortSource.Interest =
+            first != nil ? [.writable, .readable] : output.count > 0 ? .writable : []
         source = try loop.serve(
             .init(label: label, descriptor: FileDescriptor(rawValue: descriptor), interest: interest) { [self] in
                 serve($1)

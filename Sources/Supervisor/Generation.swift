@@ -355,6 +355,11 @@ final class Generation {
         if isRunning, hasHoldfast { _ = child.askToRest() }
     }
 
+    /// Another process has taken the place of its successor, and with it the link to which this one sends.
+    func noteHeir(_ heir: Generation, of successor: Generation) {
+        if self.successor === successor { self.successor = heir }
+    }
+
     /// Whether it may send something to its successor.
     var mayHandOver: Bool { isRunning && link.isOpen && keepsSomething }
 

@@ -327,8 +327,7 @@ final class ProgramRunner {
         connections.changed(self)
     }
 
-    /// The process that stood by serves: the one before has told it to, from its fault handler, and is about to end, or has ended
-    /// without a word.
+    /// The process that stood by serves: the one before has told it to, from its fault handler, or has ended without a word.
     private func noteReleased(_ generation: Generation, isSuccess: Bool = false) {
         guard generation.wasStandingBy else {
             Log.write("\(program.name): it cannot stand by: --standby needs Holdfast inside")
@@ -344,6 +343,7 @@ final class ProgramRunner {
             succeeded = before
             leaving.append(before)
             before.noteHandOver(to: generation)
+            retirements.replace(before, by: generation, leaving)
             count.note(lived: before.child.age, isSuccess: isSuccess, program.backOff)
         }
         current = generation

@@ -10,6 +10,17 @@ struct Retirements {
     /// Forgets one that has ended.
     mutating func remove(_ generation: Generation) { waiting.removeAll { $0.generation === generation } }
 
+    /// Another process has taken the place of a successor.
+    ///
+    /// - Parameters:
+    ///   - successor: The successor.
+    ///   - heir: The other one.
+    ///   - leaving: All that are on their way to their end.
+    mutating func replace(_ successor: Generation, by heir: Generation, _ leaving: [Generation]) {
+        for generation in leaving { generation.noteHeir(heir, of: successor) }
+        for index in waiting.indices where waiting[index].successor === successor { waiting[index].successor = heir }
+    }
+
     /// Tells those to which nobody hands over any more; the others accept no more connections meanwhile.
     ///
     /// - Parameter leaving: All that are on their way to their end.

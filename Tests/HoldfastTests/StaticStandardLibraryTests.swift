@@ -114,6 +114,24 @@ import Testing
         }
     }
 
+    @Test func `Without symbols, the debug file tells which functions use locks`() throws {
+        let folder = try TemporaryFolder()
+        let probe = try Self.link("boundary-probe", in: folder)
+        for (tool, arguments) in [
+            ("objcopy", ["--only-keep-debug", probe, probe + ".debug"]), ("strip", [probe]),
+            ("objcopy", ["--add-gnu-debuglink=\(probe).debug", probe]),
+        ] {
+            #expect(try ProgramRun.run("/usr/bin/\(tool)", arguments).end == .exited(0))
+        }
+        let store = try StoreReader()
+        #expect(try ProgramRun.run(probe, ["plain", store.path]).end == .exited(0))
+        let run = try ProgramRun.run(probe, ["mutex", store.path])
+        #expect(run.end == .exited(77) && run.output.isEmpty, "\(run.output) \(run.errors.suffix(2000))")
+        // Nobody knows then.
+        try FileManager.default.removeItem(atPath: probe + ".debug")
+        #expect(try ProgramRun.run(probe, ["plain", StoreReader().path]).end == .exited(77))
+    }
+
     @Test func `Objects in another order are noticed: nothing is resumed, and the log says so`() throws {
         let folder = try TemporaryFolder()
         let probe = try Self.link("boundary-probe", reversed: true, in: folder)

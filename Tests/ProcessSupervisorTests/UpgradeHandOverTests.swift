@@ -109,6 +109,38 @@ import Testing
         }
     }
 
+    /// The same of a program with an async `main`: the process that faults keeps nothing yet.
+    @Test(arguments: [false, true])
+    func `What comes for a process that has faulted, and kept nothing, is not lost`(hasStandby: Bool) throws {
+        let port = try Supervised.freePort()
+        let store = try StoreReader()
+        let supervised = try Supervised(
+            ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)", "--restart", "always", "--healthy-after", "1ms"]
+                + (hasStandby ? ["--standby"] : []),
+            [BuiltProduct.path(of: "heir-server"), "\(port)", store.path, "200"],
+            store: store
+        )
+        let pid = try supervised.nextPid()
+        _ = try supervised.status(once: "ready")
+        if hasStandby { try supervised.waitForStandby() }
+        kill(pid, SIGSTOP)
+        #expect(try supervised.order("upgrade").output == "upgraded\n")
+        let next = try supervised.nextPid()
+        if hasStandby { try supervised.waitForStandby() }
+        kill(next, SIGUSR1)
+        try Self.waitUntilAsleep(next)
+        kill(pid, SIGCONT)
+        let deadline = Deadline()
+        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+        let heir = try supervised.nextPid()
+        #expect((heir == next) == !hasStandby)
+        // As soon as it has taken all of them.
+        repeat {
+            try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(4000))")
+            kill(heir, SIGUSR2)
+        } while try supervised.line() != "keeps 200"
+    }
+
     @Test func `No request of clients that go on asking is lost`() throws {
         let port = try Supervised.freePort()
         let supervised = try Self.agent(port)

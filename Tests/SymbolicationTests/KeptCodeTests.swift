@@ -61,7 +61,7 @@ import Testing
         let program = try Program()
         let read = program.origins()
         let kept = try #require(program.kept())
-        let file = try #require(kept.file(of: read))
+        let file = try #require(kept.file(of: read, locks: []))
         #expect(kept.name == program.buildID + ".code")
         let taken = try #require(program.kept()?.contents(of: file)).origins
         let addresses = try Self.addresses(program.path)
@@ -78,7 +78,7 @@ import Testing
     @Test func `A file that is damaged or cut anywhere is none`() throws {
         let program = try Program()
         let kept = try #require(program.kept())
-        let file = try #require(kept.file(of: program.origins()))
+        let file = try #require(kept.file(of: program.origins(), locks: []))
         for index in Array(0..<256) + Array(stride(from: 256, to: file.count, by: 4099)) {
             var damaged = file
             damaged[index] ^= 1 << UInt8(index % 8)
@@ -95,11 +95,11 @@ import Testing
     func `A file with the right sum and the wrong contents is none`(what: String) throws {
         let program = try Program()
         let kept = try #require(program.kept())
-        let file = try #require(kept.file(of: program.origins()))
+        let file = try #require(kept.file(of: program.origins(), locks: []))
         var read = try #require(program.origins().encoded())
         let size = Int(file[24..<32].reversed().reduce(0) { $0 << 8 | UInt64($1) })
         let key = Array(file[32..<(32 + size)])
-        #expect(KeptCode.file(key: key, read: read) == file)
+        #expect(KeptCode.file(key: key, read: read, locks: []) == file)
         let guards = Int(read[32])
         func set(_ word: Int, to value: UInt64) {
             read.replaceSubrange((8 * word)..<(8 * word + 8), with: withUnsafeBytes(of: value) { Array($0) })
@@ -113,12 +113,12 @@ import Testing
         case "flags": set(1, to: 1 << 20)
         default: read.removeLast()
         }
-        #expect(kept.contents(of: KeptCode.file(key: key, read: read)) == nil)
+        #expect(kept.contents(of: KeptCode.file(key: key, read: read, locks: [])) == nil)
     }
 
     @Test func `What was read with other settings, or of another file, is none`() throws {
         let program = try Program()
-        let file = try #require(program.kept()?.file(of: program.origins()))
+        let file = try #require(program.kept()?.file(of: program.origins(), locks: []))
         #expect(program.kept()?.contents(of: file) != nil)
         #expect(program.kept(TrustedCode(modules: ["lua"]))?.contents(of: file) == nil)
         #expect(program.kept(TrustedCode(functions: ["lua_*"]))?.contents(of: file) == nil)
@@ -132,7 +132,7 @@ import Testing
     @Test func `Settings that read alike are not the same`() throws {
         let program = try Program()
         let kept = try #require(program.kept(TrustedCode(modules: ["a", "functions"])))
-        let file = try #require(kept.file(of: program.origins()))
+        let file = try #require(kept.file(of: program.origins(), locks: []))
         #expect(program.kept(TrustedCode(modules: ["a"], functions: ["functions"]))?.contents(of: file) == nil)
         #expect(program.kept(TrustedCode(modules: ["a", "functions"]))?.contents(of: file) != nil)
     }
@@ -140,11 +140,11 @@ import Testing
     /// What is inlined is known by the debug file alone.
     @Test func `A debug file that comes, changes or goes makes what was kept none`() throws {
         let program = try Program(["--strip-debug"])
-        let without = try #require(program.kept()?.file(of: program.origins()))
+        let without = try #require(program.kept()?.file(of: program.origins(), locks: []))
         #expect(program.kept()?.contents(of: without) != nil)
         try program.addDebugFile()
         #expect(try #require(program.kept()).contents(of: without) == nil)
-        let with = try #require(program.kept()?.file(of: program.origins()))
+        let with = try #require(program.kept()?.file(of: program.origins(), locks: []))
         #expect(program.kept()?.contents(of: with) != nil)
         try FileManager.default.removeItem(atPath: program.debugPath)
         #expect(try #require(program.kept()).contents(of: with) == nil)
@@ -156,9 +156,9 @@ import Testing
         let program = try Program()
         let kept = try #require(program.kept())
         let origins = program.origins()
-        #expect(kept.file(of: origins) != nil)
+        #expect(kept.file(of: origins, locks: []) != nil)
         #expect(chmod(program.path, 0o700) == 0)
-        #expect(kept.file(of: origins) == nil)
+        #expect(kept.file(of: origins, locks: []) == nil)
     }
 
     @Test func `A program of which dwz has moved a part away is read each time`() throws {

@@ -186,16 +186,16 @@ static bool send_batch(Batch *batch) {
     return is_sent;
 }
 
-/// Whether a record is one that this library keeps for itself: its name begins with a NUL. Behind that, a '>' says that it goes along.
-static bool is_reserved(int table, Place place, const HFKeptRecord *record) {
+/// Whether a record is of no use to another process: this library keeps it for itself (kept_table.h).
+static bool stays_here(int table, Place place, const HFKeptRecord *record) {
     char name[2] = {1};
     return record->name_length >= sizeof name && read_at(table, name, sizeof name, place.offset + sizeof *record) &&
-           name[0] == 0 && name[1] != '>';
+           name[0] == 0 && name[1] != HF_KEPT_GOES_ALONG;
 }
 
 static bool send_one(void *context, Place place, const HFKeptRecord *record) {
     Batch *batch = context;
-    if (is_reserved(batch->table, place, record)) {
+    if (stays_here(batch->table, place, record)) {
         return true;
     }
     batch->packet.slots[batch->count] = place.slot;

@@ -61,6 +61,8 @@ static int copy(int from, int to) {
     return 0;
 }
 
+void hf_kept_await_restart(void) { hf_async_await_restart(); }
+
 int hf_kept_thaw(int table) {
     hf_async_await_restart();
     HFKeptHeader header;

@@ -8,7 +8,7 @@ internal import Symbolication
 /// that another thread wants it.
 @safe
 final class LockCalls {
-    /// A longer function, or a larger table, counts as damage.
+    /// A longer function counts as damage.
     private static let longestFunction: UInt64 = 4 << 20
 
     private struct Section {

@@ -15,7 +15,9 @@ package final class LockFrames {
 
     private let executable: SymbolImage
     private let program: ProgramFile
-    private let mayBeStatic: Bool
+    private let isStatic: Bool
+    /// The file with the symbols, if that is another one: a debug file.
+    package var symbols: ELFFile?
     /// Those that take and release locks, once they are known.
     private var functions: LockFunctions?
     /// Nil until it is first needed, and while the file cannot be read or is another build's.
@@ -41,10 +43,10 @@ package final class LockFrames {
     /// - Parameters:
     ///   - executable: The file as it was mapped. Without a build id it is taken as it is.
     ///   - program: The same, open; nil to open it by its path.
-    ///   - mayBeStatic: Whether the standard library may be a part of it, which takes a look at all symbols.
-    package init(executable: SymbolImage, program: ProgramFile? = nil, mayBeStatic: Bool = true) {
+    ///   - isStatic: Whether the standard library is a part of it.
+    package init(executable: SymbolImage, program: ProgramFile? = nil, isStatic: Bool = false) {
         self.executable = executable
-        self.mayBeStatic = mayBeStatic
+        self.isStatic = isStatic
         self.program = program ?? ProgramFile(path: executable.path)
         unsafe answers = .allocate(capacity: Self.capacity)
         unsafe answers.initialize(repeating: 0, count: Self.capacity)
@@ -129,8 +131,9 @@ package final class LockFrames {
         if let calls, calls.file.isIntact { return calls }
         calls = program.opened().flatMap { ELFFile($0, path: executable.path) }.flatMap { file in
             guard executable.buildID == nil || executable.buildID == file.buildID else { return nil }
-            let read = functions ?? LockFunctions(of: file, mayBeStatic: mayBeStatic)
-            // A file that is written meanwhile is read again.
+            let named = file.hasSymbols ? file : symbols
+            let read = functions ?? LockFunctions(of: file, symbols: named, isStatic: isStatic)
+            // Somebody may have closed its descriptor, and opened another file.
             if file.isIntact { functions = read }
             return (LockCalls(of: file, calling: read), file)
         }

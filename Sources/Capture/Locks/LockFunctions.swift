@@ -17,26 +17,31 @@ struct LockFunctions {
     /// None.
     init() {}
 
-    /// Reads the relocations and stubs of a file; nil if a table of relocations cannot be read in full: it may name what the others do not.
+    /// Reads the relocations, the stubs and the symbols of a file; nil if one of them cannot be read in full: it may name what the others do not.
     ///
     /// - Parameters:
     ///   - file: The file.
-    ///   - mayBeStatic: Whether to look for functions of a standard library in it, which takes a look at all symbols.
-    init?(of file: ELFFile, mayBeStatic: Bool) {
+    ///   - symbols: The file that has its symbols; nil if none has.
+    ///   - isStatic: Whether the standard library is a part of it: then only symbols tell its functions.
+    init?(of file: ELFFile, symbols: ELFFile?, isStatic: Bool) {
         for section in file.sections where section.header.sh_type == UInt32(SHT_RELA) {
             guard let found = Self.places(in: section, of: file) else { return nil }
             places.merge(found) { first, _ in first }
         }
-        if mayBeStatic {
-            stubs = Self.definitions(in: file)
-            file.forgetSymbols()
+        if let symbols {
+            guard let found = Self.definitions(in: symbols) else { return nil }
+            symbols.forgetSymbols()
+            stubs = found
+        } else if isStatic {
+            return nil
         }
         guard !places.isEmpty else { return }
         for section in file.sections where section.name.hasPrefix(".plt") {
             let header = section.header
             guard header.sh_type == UInt32(SHT_PROGBITS), header.sh_flags & UInt64(SHF_EXECINSTR) != 0 else { continue }
-            stubs.merge(Self.stubs(in: file.contents(of: section), at: header.sh_addr, to: places)) { first, _ in first
-            }
+            let bytes = file.contents(of: section)
+            guard bytes.count == header.sh_size else { return nil }
+            stubs.merge(Self.stubs(in: bytes, at: header.sh_addr, to: places)) { first, _ in first }
         }
     }
 
@@ -75,8 +80,9 @@ struct LockFunctions {
 
     // MARK: Reading
 
-    /// The functions with an effect that the file itself has: those of a static standard library.
-    private static func definitions(in file: ELFFile) -> [UInt64: HeldLocks.Effect] {
+    /// The functions with an effect that the file itself has: those of a static standard library; nil if its symbols cannot be read.
+    private static func definitions(in file: ELFFile) -> [UInt64: HeldLocks.Effect]? {
+        guard file.readsSymbols else { return nil }
         var functions: [(start: UInt64, name: Int)] = []
         let names = file.forEachSymbol { symbol, type, _ in
             if type == STT_FUNC { functions.append((symbol.st_value, Int(symbol.st_name))) }

@@ -81,7 +81,7 @@ extension EventHost {
     public nonisolated static func notifyReady() {
         HostRunLoop.main.perform { @MainActor in
             guard let host = started else { return }
-            host.notifier.noteReady(on: host.loop)
+            host.tellReady()
             host.listeners?.closeUnclaimed()
             ListenerHandover.noteWatchers()
         }

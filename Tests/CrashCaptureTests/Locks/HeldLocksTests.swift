@@ -361,7 +361,7 @@ import Testing
         let file = try #require(ELFFile(path: BuiltProduct.path(of: name)))
         let symbols = SymbolTable(of: file)
         // The fault that is committed with a Mutex held returns nowhere.
-        let users = LockCalls(of: file, calling: LockFunctions(of: file, mayBeStatic: true)).users
+        let users = LockCalls(of: file, calling: LockFunctions(of: file, symbols: file, isStatic: true)).users
             .map { (name: symbols.symbol(at: $0.start)?.name ?? String($0.start, radix: 16), held: $0.held) }
             .filter { !$0.name.contains("faultMutex") }
         let understood = users.compactMap(\.held)

@@ -20,6 +20,8 @@ enum {
     HF_KEPT_SLOT_LIMIT = 65536,
     HF_KEPT_BLOCKS_OFFSET = HF_KEPT_SLOTS_OFFSET + HF_KEPT_SLOT_LIMIT * 8,
     HF_KEPT_BLOCK_SIZE = 64,
+    /// A name that begins with a NUL is one that this library keeps for itself. If this comes next, another process gets it, too.
+    HF_KEPT_GOES_ALONG = '>',
 };
 
 /// The process that a table belongs to.
@@ -61,6 +63,9 @@ enum {
 
 _Static_assert(sizeof(HFKeptHeader) == 32, "table layout");
 _Static_assert(sizeof(HFKeptRecord) == 32, "table layout");
+
+/// Waits while another thread replaces this process: for ever, unless that fails.
+void hf_kept_await_restart(void);
 
 /// Makes an empty memfd, closed on exec. Returns it, or the negated `errno`.
 int hf_kept_create(void);

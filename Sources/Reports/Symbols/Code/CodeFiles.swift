@@ -4,7 +4,7 @@
 package final class CodeFiles {
     let finder: DebugFileFinder
     let binary: ELFFile?
-    let debug: ELFFile?
+    package let debug: ELFFile?
 
     /// Looks for the files.
     ///

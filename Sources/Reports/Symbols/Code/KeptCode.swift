@@ -37,7 +37,7 @@ package struct KeptCode {
     /// Changes with what is read of a file, and with how it is written down.
     private static let format = 2
     private static let magic = Array("holdfast code\n\0\0".utf8)
-    /// More than any program needs: 17 bytes for each range, of which a Hummingbird server has 700.
+    /// More than any program needs: 17 bytes for each range, of which a Hummingbird server has 700, and 9 for each function of locks.
     package static let mostBytes = 4 << 20
 
     /// The bytes of the file: its kind, the sum of all that follows, how long the key is, the key, the size of the origins, these, and the locks.
@@ -46,14 +46,14 @@ package struct KeptCode {
     ///   - origins: What was read.
     ///   - locks: What was read of locks; it is not looked at here.
     /// - Returns: Nil where another attempt may tell more, or the files have changed meanwhile.
-    package func file(of origins: FunctionOrigins, locks: [UInt8] = []) -> [UInt8]? {
+    package func file(of origins: FunctionOrigins, locks: [UInt8]) -> [UInt8]? {
         // The program may also have closed them (closefrom(3)).
         guard files.identity() == identity else { return nil }
         let file = origins.encoded().map { Self.file(key: key, read: $0, locks: locks) }
         return (file?.count ?? 0) <= Self.mostBytes ? file : nil
     }
 
-    static func file(key: [UInt8], read: [UInt8], locks: [UInt8] = []) -> [UInt8] {
+    static func file(key: [UInt8], read: [UInt8], locks: [UInt8]) -> [UInt8] {
         let rest = bytes(of: UInt64(key.count)) + key + bytes(of: UInt64(read.count)) + read + locks
         return magic + bytes(of: sum(of: rest[...])) + rest
     }

@@ -84,7 +84,7 @@ package final class ELFFile {
     private(set) lazy var hasDebugInformation = hasContents { $0.name == ".debug_info" || $0.name == ".zdebug_info" }
 
     /// Whether it has a static symbol table.
-    private(set) lazy var hasSymbols = hasContents { $0.header.sh_type == UInt32(SHT_SYMTAB) }
+    package private(set) lazy var hasSymbols = hasContents { $0.header.sh_type == UInt32(SHT_SYMTAB) }
 
     private func hasContents(_ isWanted: (Section) -> Bool) -> Bool {
         sections.contains { $0.header.sh_type != UInt32(SHT_NOBITS) && isWanted($0) }
@@ -179,6 +179,9 @@ package final class ELFFile {
         readSymbols = symbols
         return symbols
     }
+
+    /// Whether the symbols and their names can be read in full.
+    package var readsSymbols: Bool { !symbols.table.isEmpty && !symbols.names.isEmpty }
 
     private var readSymbols: (table: [UInt8], names: [UInt8])?
 
