@@ -21,6 +21,8 @@ extension EventHost {
     }
 
     func receive(_ entry: KeptEntry, named name: String) {
+        // It may have been told of its successor before it kept anything.
+        defer { if notifier.link.hasSuccessor { leaveToSuccessor() } }
         let descriptor = FileDescriptor(rawValue: entry.descriptor)
         if receivers.contains(where: { $0(name, descriptor, entry.state) }) { return }
         configuration.logger.notice(
@@ -34,7 +36,8 @@ extension EventHost {
     ///
     /// Without something to hand over the supervisor's signal ends it, as ever.
     func leaveToSuccessor() {
-        guard !kept.isEmpty, !isStopping else { return }
+        guard !kept.isEmpty, !isStopping, !isLeaving else { return }
+        isLeaving = true
         notifier.noteHandOver()
         ListenerHandover.rest()
         let limit = configuration.advanced.drainDeadline

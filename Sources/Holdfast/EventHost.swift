@@ -72,6 +72,8 @@ public final class EventHost {
     let drainHandlers = Handlers<Drain>()
     /// Whether it began while another process served, which is to hand over to it.
     let takesOver: Bool
+    /// Whether it hands over to its successor as soon as nothing would be lost.
+    var isLeaving = false
     /// Who takes what the process before this one hands over.
     var receivers: [(String, FileDescriptor, [UInt8]) -> Bool] = []
     let stallHandlers = StallHandlers()

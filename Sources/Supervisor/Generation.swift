@@ -275,6 +275,8 @@ final class Generation {
         }
         if message.says(Self.linkMessage), sender.pid == pid, left.count == 1 {
             link.open(left.removeFirst())
+            // It has restarted in place, and begins anew.
+            if let successor, order == nil { stopRested(because: Self.reason(successor)) }
             tell(self, .linked)
         }
         if message.says(Self.standbyMessage), isStandby, state == .starting {
@@ -282,14 +284,18 @@ final class Generation {
             memory.begin(pid)
             state = .standingBy
             wasStandingBy = true
+            hasHoldfast = true
             tell(self, .standsBy)
             sendWaiting()
         }
         if message.says("RELOADING") { noteReload() }
         if message.says("STOPPING") { noteStopping() }
         if message.says(Self.presence) { hasHoldfast = true }
-        if let keeps = message[Self.keepingMessage] { keepsSomething = keeps == "1" }
-        if message.says(Self.restMessage), let successor, order == nil {
+        if let keeps = message[Self.keepingMessage] {
+            keepsSomething = keeps == "1"
+            if !keepsSomething, let successor, order == nil { stopRested(because: Self.reason(successor)) }
+        }
+        if message.says(Self.restMessage), let successor, order == nil, !keepsSomething {
             stopRested(after: .milliseconds(100), because: Self.reason(successor))
         }
         // It ends by itself.
@@ -329,8 +335,7 @@ final class Generation {
         life.endProbe()
         guard isRunning, hasHoldfast else { return stop(because: reason) }
         let isAsked = child.askToRest()
-        // It says when it does. One whose main loop is busy does not.
-        stopRested(after: .seconds(1), because: reason)
+        stopRested(because: reason)
         // It restarts in place: what it keeps is handed over by the process that it becomes.
         if !isAsked { restLater() }
     }
@@ -339,6 +344,13 @@ final class Generation {
         _ = timer("is to rest", after: .milliseconds(10)) { generation in
             if generation.order == nil, !generation.child.askToRest() { generation.restLater() }
         }
+    }
+
+    /// Tells it to end if it does not say that it rests, or hands over: one whose main loop is busy does not.
+    ///
+    /// What it keeps goes over before it ends, by itself: it may just be restarting in place, and would end by the signal with all of that.
+    private func stopRested(because reason: String) {
+        stopRested(after: keepsSomething ? program.stopTimeout / 2 : .seconds(1), because: reason)
     }
 
     private func stopRested(after wait: Duration, because reason: String) {

@@ -2,6 +2,22 @@ internal import LinuxSystem
 
 /// What is said of a program to who asks.
 extension ProgramRunner {
+    /// Where it is.
+    enum State: Equatable {
+        /// Not started yet, or held until others are ready.
+        case idle
+        /// A process runs, and has not said that it is ready.
+        case starting
+        /// A process runs and is ready.
+        case ready
+        /// The process has ended, and others of its process group are being ended.
+        case clearing
+        /// The next process is started later.
+        case waiting
+        /// Nothing is started any more.
+        case ended
+    }
+
     /// Why no process runs if one should and none is being started at once, in sentences; nil otherwise.
     var downReason: String? {
         guard state == .waiting || state == .ended && !isDone else { return nil }

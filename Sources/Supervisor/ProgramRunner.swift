@@ -12,22 +12,6 @@ internal import RunLoops
 /// A hand-over has two processes: the successor is started beside the current one, which is told to end when the successor is ready.
 @MainActor
 final class ProgramRunner {
-    /// Where it is.
-    enum State: Equatable {
-        /// Not started yet, or held until others are ready.
-        case idle
-        /// A process runs, and has not said that it is ready.
-        case starting
-        /// A process runs and is ready.
-        case ready
-        /// The process has ended, and others of its process group are being ended.
-        case clearing
-        /// The next process is started later.
-        case waiting
-        /// Nothing is started any more.
-        case ended
-    }
-
     let program: Program
     private let connections: Connections
     private(set) var state = State.idle {
@@ -195,6 +179,8 @@ final class ProgramRunner {
         if generation === successor { return takeOver(generation) }
         if generation === standby { return noteReleased(generation) }
         guard generation === current else { return }
+        takeOverIfReady()
+        guard generation === current else { return }
         watchHealth(of: generation)
         if handOvers.isInherited { handOvers.succeed() }
         // One that stood by counts as ready since it was told to serve.
@@ -238,6 +224,9 @@ final class ProgramRunner {
     }
 
     private func takeOver(_ generation: Generation) {
+        // The process that serves has told the one that stands by to, and ends: that one hands over. It does so when it is ready, or this one
+        // has ended, or goes on after all.
+        if standby != nil, standbyPlace?.withdraw() == false { return }
         let before = current
         succeed(generation)
         count.noteHealth()
@@ -251,6 +240,10 @@ final class ProgramRunner {
         watchHealth(of: generation)
         startStandby()
         connections.changed(self)
+    }
+
+    private func takeOverIfReady() {
+        if let successor, successor.state == .ready { takeOver(successor) }
     }
 
     private func succeed(_ generation: Generation) {
@@ -353,6 +346,7 @@ final class ProgramRunner {
         state = .ready
         startStandby(after: .zero)
         connections.changed(self)
+        takeOverIfReady()
     }
 
     /// Writes down which process serves, and the count, a moment later: whoever has waited needs the processors first, and a file that replaces
@@ -500,6 +494,7 @@ final class ProgramRunner {
                 succeed(successor)
                 handOvers.noteEarlyEnd()
                 state = .starting
+                if successor.state == .ready { noteReady(successor) }
             } else if generation.state == .clearing {
                 state = .clearing
             }

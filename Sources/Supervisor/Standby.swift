@@ -38,6 +38,11 @@ final class StandbyPlace {
     /// Whether the process that stood by was told to serve.
     var isReleased: Bool { unsafe hf_standby_state(hf_standby_word(mapped)) == UInt32(HF_STANDBY_RELEASED) }
 
+    /// Has nobody tell the process that stands by to serve.
+    ///
+    /// - Returns: False if somebody has.
+    func withdraw() -> Bool { unsafe hf_standby_withdraw(mapped) }
+
     /// Nobody stands by.
     func clear() {
         unsafe hf_standby_set(mapped, serial, UInt32(HF_STANDBY_NONE))

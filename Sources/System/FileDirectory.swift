@@ -1,3 +1,4 @@
+internal import CLinuxShims
 import Glibc
 public import SystemPackage
 
@@ -86,15 +87,14 @@ public struct FileDirectory: ~Copyable, Sendable {
 
     /// Lists the names in the directory, without those that are not UTF-8.
     ///
-    /// The corresponding C function is `scandir`, on the path that `/proc` gives the open directory: `readdir` tells an
-    /// error from the end only by an `errno` that was cleared before.
+    /// The corresponding C function is `scandirat`: `readdir` tells an error from the end only by an `errno` that was cleared before.
     ///
     /// - Returns: The names in no order, with `.` and `..`.
     /// - Throws: The error of the call.
     public func names() throws(Errno) -> [String] {
         let number = descriptor.rawValue
         var list: UnsafeMutablePointer<UnsafeMutablePointer<dirent>?>? = nil
-        let count = try SystemCall.checked { unsafe scandir("/proc/self/fd/\(number)", &list, nil, nil) }
+        let count = try SystemCall.checked { unsafe hf_scan_directory(number, &list) }
         defer { unsafe free(list) }
         var names: [String] = []
         for index in 0..<Int(count) {

@@ -1,4 +1,6 @@
 import Foundation
+import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -29,6 +31,39 @@ import Testing
         #expect(try victim.ask("PING") == "PONG")
         try victim.send("FAULT \(cause.fault)\nPING\n")
         #expect(try victim.line() == nil, "the connection whose request was consumed is closed")
+    }
+
+    /// As a supervisor asks a process from which another one takes over (`HF_QUESTION_REST`): it knows of no restart in place.
+    @Test func `A process that is asked something while it is replaced does not end by that`() throws {
+        let agent = try AgentProcess(["--after-fault", "restart"] + AgentProcess.withoutCrashLoops)
+        // It accepts no more once it was asked.
+        let client = try agent.connect()
+        let victims = try (0..<3).map { _ in try agent.connect() }
+        for one in victims + [client] { #expect(try one.ask("PING") == "PONG") }
+        let isDone = Flag()
+        let pid = agent.pid
+        let asker = Thread {
+            let question = sigval(sival_ptr: UnsafeMutableRawPointer(bitPattern: 0x686f_6c64_ffff_ffff as UInt))
+            while !isDone.isSet {
+                sigqueue(pid, SIGSTKFLT, question)
+                usleep(200)
+            }
+        }
+        asker.start()
+        defer { isDone.set() }
+        for victim in victims {
+            try victim.send("FAULT nil-unwrap\n")
+            #expect(try victim.line() == nil)
+            try agent.waitForRestart()
+        }
+        #expect(try client.statistics().restarts == 3)
+    }
+
+    /// Set once, by any thread.
+    private final class Flag: Sendable {
+        private let value = Atomic<Bool>(false)
+        var isSet: Bool { value.load(ordering: .acquiring) }
+        func set() { value.store(true, ordering: .releasing) }
     }
 
     @Test(arguments: causes)

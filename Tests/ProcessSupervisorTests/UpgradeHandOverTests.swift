@@ -109,6 +109,53 @@ import Testing
         }
     }
 
+    /// It stands still for longer than the supervisor waits for one that keeps nothing, and faults then.
+    @Test func `A process that has something to hand over is not told to end while it restarts in place`() throws {
+        let port = try Supervised.freePort()
+        let supervised = try Self.agent(port, ["--after-fault", "restart"])
+        let pid = try supervised.nextPid()
+        let clients = try (0..<50).map { _ in try LineClient(port: port) }
+        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        let faulty = try LineClient(port: port)
+        try faulty.send("STALL sleep 1500\nFAULT nil-unwrap\n")
+        try Self.waitUntilAsleep(pid)
+        #expect(try supervised.order("upgrade").output == "upgraded\n")
+        let next = try supervised.nextPid()
+        while try faulty.line() != nil {}
+        let deadline = Deadline()
+        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+        for client in clients {
+            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
+        }
+        // By a signal that comes while it restarts, it would end with all that it keeps.
+        #expect(!supervised.process.errors.contains("signal=15"), "\(supervised.process.errors.suffix(4000))")
+    }
+
+    /// It has told the standby to serve, which is stopped, when the process of the upgrade is ready.
+    @Test func `A process that faults during an upgrade loses nothing that it hands to its standby`() throws {
+        let port = try Supervised.freePort()
+        let below = ["--standby", "--restart", "always", "--healthy-after", "1ms"]
+        let supervised = try Self.agent(port, ["--after-fault", "restart"], below: below)
+        _ = try supervised.nextPid()
+        let standby = try supervised.nextPid()
+        let clients = try (0..<50).map { _ in try LineClient(port: port) }
+        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        try supervised.waitForStandby()
+        kill(standby, SIGSTOP)
+        let faulty = try LineClient(port: port)
+        #expect(try faulty.ask("PING") == "PONG")
+        try faulty.send("FAULT nil-unwrap\n")
+        // Over when the one that faulted has ended, which does not wait for the standby for ever.
+        #expect(try supervised.order("upgrade").output == "upgraded\n")
+        let next = try supervised.nextPid()
+        kill(standby, SIGCONT)
+        let deadline = Deadline()
+        while kill(standby, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+        for client in clients {
+            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
+        }
+    }
+
     /// The same of a program with an async `main`: the process that faults keeps nothing yet.
     @Test(arguments: [false, true])
     func `What comes for a process that has faulted, and kept nothing, is not lost`(hasStandby: Bool) throws {

@@ -366,21 +366,17 @@ void hf_async_suspend_sampling(void) {
     atomic_fetch_add_explicit(&hf_sample_state.suspended, 1, memory_order_seq_cst);
     // Sending takes microseconds: a thread that takes longer is stopped, or is this very thread.
     uint64_t until = hf_async_monotonic_nanoseconds() + 100 * 1000 * 1000;
-    bool may_send = true;
-    while ((may_send = atomic_load_explicit(&hf_sample_state.sending, memory_order_seq_cst) != 0) &&
+    while (atomic_load_explicit(&hf_sample_state.sending, memory_order_seq_cst) != 0 &&
            hf_async_sleep_while(&hf_sample_state.sending, 1, until)) {
     }
     if (!atomic_load_explicit(&hf_sample_state.installed, memory_order_acquire) || !is_ours()) {
         return;
     }
     atomic_store_explicit(&hf_sample_state.taken_away, true, memory_order_relaxed);
-    // Ignoring a signal discards a pending one (sigaction(2)).
+    // Ignoring a signal discards a pending one (sigaction(2)). execve(2) keeps that, and the next process sets its handler: meanwhile others
+    // may ask (HF_QUESTION_MARK), and this process would end by it.
     HFKernelAction action = {.handler = (uintptr_t)SIG_IGN};
     set_action(&action);
-    if (!may_send) {
-        action.handler = (uintptr_t)SIG_DFL;
-        set_action(&action);
-    }
 }
 
 void hf_async_continue_sampling(void) {

@@ -2,6 +2,7 @@
 
 #include "linux_shims.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <locale.h>
@@ -20,6 +21,10 @@
 #include <wchar.h>
 
 enum { nanoseconds_per_second = 1000000000 };
+
+// MARK: Directories
+
+int hf_scan_directory(int descriptor, struct dirent ***list) { return scandirat(descriptor, ".", list, NULL, NULL); }
 
 // MARK: The main dispatch queue
 

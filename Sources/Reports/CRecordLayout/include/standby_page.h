@@ -55,6 +55,18 @@ static inline bool hf_standby_claim(HFStandbyPage *_Nonnull page, uint32_t seria
         &page->state, &word, hf_standby_make(present, HF_STANDBY_RELEASED), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+/// By the supervisor: whether nobody has told the process that waits to serve, and nobody can any more.
+static inline bool hf_standby_withdraw(HFStandbyPage *_Nonnull page) {
+    uint32_t word = __atomic_load_n(&page->state, __ATOMIC_ACQUIRE);
+    while (hf_standby_state(word) != HF_STANDBY_RELEASED) {
+        uint32_t none = hf_standby_make(word >> HF_STANDBY_STATE_BITS, HF_STANDBY_NONE);
+        if (__atomic_compare_exchange_n(&page->state, &word, none, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Takes the claim back from a process that is not there. Safe to call from a signal handler.
 static inline void hf_standby_forgo(HFStandbyPage *_Nonnull page, uint32_t serial) {
     uint32_t expected = hf_standby_make(serial, HF_STANDBY_RELEASED);

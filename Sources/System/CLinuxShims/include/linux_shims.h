@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+struct dirent;
+
+/// The entries of an open directory: scandirat(3), which needs _GNU_SOURCE. Returns how many, or -1 with `errno` set; free(3) each and the list.
+int hf_scan_directory(int descriptor, struct dirent *_Nullable *_Nullable *_Nonnull list);
+
 /// Whether the process has libdispatch. Safe to call from a signal handler.
 bool hf_has_main_queue(void);
 
