@@ -230,7 +230,7 @@ package final class CodeInspector: Sendable {
             guard origins.load(ordering: .acquiring) == 0, unsafe !lacksLibrary else { return }
             guard let program = unsafe program, let file = unsafe file else { return }
             let files = CodeFiles(of: program, from: file)
-            unsafe frames?.symbols = files.debug
+            unsafe frames?.debug = files.debug
             // Not for the crash thread: the store may be on a disk that does not answer.
             let shelf = mayLoad ? unsafe shelf : nil
             let kept = shelf == nil ? nil : KeptCode(of: program, in: files, trusting: trusted, isStatic: isStatic)

@@ -30,6 +30,8 @@ extension EventHost {
     func beginServing() {
         if hasBegun, !isStopping { SignalEvents.settleOrders() }
         setStopping(false)
+        // A run that was stopped meanwhile has not handed over.
+        isLeaving = false
         endsForGood = false
         if isStopping { forgoRestart() } else { capture.allowRestart() }
         // After restarts are allowed: from then on a thread that begins to stand still restarts the process itself.
@@ -40,6 +42,7 @@ extension EventHost {
         // Signals that came while the process before this one was replaced: their observers are in place by now.
         SignalEvents.release(history.heldSignals)
         beginToServe()
+        leaveIfSucceeded()
         if isBroken { restartForForgone() }
     }
 

@@ -20,9 +20,12 @@ extension EventHost {
         receivers.append(handler)
     }
 
+    /// After each change of what is kept: it may have been told of its successor before it kept anything.
+    func leaveIfSucceeded() {
+        if notifier.link.hasSuccessor { leaveToSuccessor() }
+    }
+
     func receive(_ entry: KeptEntry, named name: String) {
-        // It may have been told of its successor before it kept anything.
-        defer { if notifier.link.hasSuccessor { leaveToSuccessor() } }
         let descriptor = FileDescriptor(rawValue: entry.descriptor)
         if receivers.contains(where: { $0(name, descriptor, entry.state) }) { return }
         configuration.logger.notice(
@@ -138,7 +141,8 @@ extension EventHost {
 
     /// Whether another process may still hand something over to this one, or to one before it.
     var mayTakeOver: Bool {
-        !receivers.isEmpty && (notifier.link.hasFormer || takesOver && notifier.link.hasOwn)
+        guard !receivers.isEmpty, !notifier.link.hasFormer else { return !receivers.isEmpty }
+        return notifier.link.hasOwn && predecessor.map { kill($0, 0) == 0 } == true
     }
 
     // MARK: A process that stands by

@@ -70,8 +70,8 @@ public final class EventHost {
     let faultHandlers = Handlers<CrashMessage>()
     let restartHandlers = Handlers<Void>()
     let drainHandlers = Handlers<Drain>()
-    /// Whether it began while another process served, which is to hand over to it.
-    let takesOver: Bool
+    /// The process that served when this one began, and is to hand over to it.
+    let predecessor: pid_t?
     /// Whether it hands over to its successor as soon as nothing would be lost.
     var isLeaving = false
     /// Who takes what the process before this one hands over.
@@ -148,8 +148,8 @@ public final class EventHost {
         notifier = ServiceNotifier(environment: environment)
         standby = StandbyRole(environment: environment, kept)
         // A child that the program starts inherits the variable, but not the sockets.
-        takesOver = !handedDown.isEmpty && environment[StandbyRole.predecessorVariable] != nil
-        let anotherServes = takesOver || standby?.isWaiting == true
+        predecessor = handedDown.isEmpty ? nil : environment[StandbyRole.predecessorVariable].flatMap { pid_t($0) }
+        let anotherServes = predecessor != nil || standby?.isWaiting == true
         StandbyRole.anotherServes.store(anotherServes, ordering: .relaxed)
         // A child that this process starts inherits the variable, but was not restarted.
         let inherited = Self.takeOverSpool(environment, isRestarted: history.restarts > 0)

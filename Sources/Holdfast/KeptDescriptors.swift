@@ -193,6 +193,7 @@ extension EventHost {
             throw EventHostError(keeping: name, error)
         }
         offerStandby()
+        leaveIfSucceeded()
         if kept.tableDescriptor != table { prepareRestart(isHealthy: isHealthy) }
     }
 

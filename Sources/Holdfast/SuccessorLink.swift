@@ -109,11 +109,12 @@ final class SuccessorLink {
     private func endOwn() {
         port?.invalidate()
         port = nil
-        if own >= 0 {
-            closes?(own)
-            _ = Glibc.close(own)
-        }
+        let end = own
         own = -1
+        if end >= 0 {
+            closes?(end)
+            _ = Glibc.close(end)
+        }
         drop(handed)
         handed = nil
     }
@@ -146,7 +147,8 @@ final class SuccessorLink {
     }
 
     private static func packet(from end: CInt) -> Packet? {
-        // What is taken now could not be kept any more, and the next process would not find it.
+        // What is taken while another thread replaces this process could not be kept, and the next one would not find it. What is taken in the
+        // moment in which that begins is lost.
         CrashCapture.awaitRestart()
         // Not an array: clients may wait, and most packets are small.
         return unsafe withUnsafeTemporaryAllocation(byteCount: KeptPacket.sizeLimit, alignment: 1) { buffer in

@@ -68,6 +68,10 @@ final class Generation {
     private var order: DeathFacts.Order?
     private var wasKilled = false
     private var keepsSomething = false
+    /// When it was told that another one has taken over.
+    private var retiredAt: HostRunLoop.Instant?
+    /// Whether it is to accept no more connections.
+    private var isToRest = false
     private var threads: [String] = []
     /// The signal by which it was told to end.
     private var orderSignal: CInt?
@@ -210,6 +214,8 @@ final class Generation {
         }
         state = .ready
         life.begin()
+        // Another one has taken over already from this one, which stood by until now.
+        if let successor, retiredAt == nil { retire(for: successor) }
         tell(self, .ready)
         sendWaiting()
     }
@@ -273,10 +279,15 @@ final class Generation {
             end(because: .watchdog(nil), SIGABRT)
         default: break
         }
+        if let keeps = message[Self.keepingMessage], keepsSomething != (keeps == "1") {
+            keepsSomething = keeps == "1"
+            stopRested()
+        }
         if message.says(Self.linkMessage), sender.pid == pid, left.count == 1 {
             link.open(left.removeFirst())
-            // It has restarted in place, and begins anew.
-            if let successor, order == nil { stopRested(because: Self.reason(successor)) }
+            // It has restarted in place, and knows nothing any more.
+            stopRested()
+            if isToRest { restLater() }
             tell(self, .linked)
         }
         if message.says(Self.standbyMessage), isStandby, state == .starting {
@@ -291,13 +302,7 @@ final class Generation {
         if message.says("RELOADING") { noteReload() }
         if message.says("STOPPING") { noteStopping() }
         if message.says(Self.presence) { hasHoldfast = true }
-        if let keeps = message[Self.keepingMessage] {
-            keepsSomething = keeps == "1"
-            if !keepsSomething, let successor, order == nil { stopRested(because: Self.reason(successor)) }
-        }
-        if message.says(Self.restMessage), let successor, order == nil, !keepsSomething {
-            stopRested(after: .milliseconds(100), because: Self.reason(successor))
-        }
+        if message.says(Self.restMessage), !mayHandOverItself { stopRested(at: .now.advanced(by: .milliseconds(100))) }
         // It ends by itself.
         if message.says(Self.handOverMessage), let successor {
             end(because: .stop(by: Self.reason(successor)), nil)
@@ -331,32 +336,40 @@ final class Generation {
     func retire(for successor: Generation) {
         self.successor = successor
         link.setSuccessor(successor.link)
-        let reason = Self.reason(successor)
         life.endProbe()
-        guard isRunning, hasHoldfast else { return stop(because: reason) }
-        let isAsked = child.askToRest()
-        stopRested(because: reason)
-        // It restarts in place: what it keeps is handed over by the process that it becomes.
-        if !isAsked { restLater() }
+        // It has been told to serve, and has not taken yet what was handed over to it: it rests when it serves.
+        guard state != .standingBy else { return }
+        guard isRunning, hasHoldfast else { return stop(because: Self.reason(successor)) }
+        retiredAt = .now
+        stopRested()
+        isToRest = true
+        restLater()
     }
 
+    /// Asks it to rest, again and again while it restarts in place: what it keeps is handed over by the process that it becomes.
     private func restLater() {
-        _ = timer("is to rest", after: .milliseconds(10)) { generation in
-            if generation.order == nil, !generation.child.askToRest() { generation.restLater() }
-        }
+        guard order == nil, isRunning, !child.askToRest() else { return }
+        _ = timer("is to rest", after: .milliseconds(10)) { $0.restLater() }
     }
 
     /// Tells it to end if it does not say that it rests, or hands over: one whose main loop is busy does not.
-    ///
-    /// What it keeps goes over before it ends, by itself: it may just be restarting in place, and would end by the signal with all of that.
-    private func stopRested(because reason: String) {
-        stopRested(after: keepsSomething ? program.stopTimeout / 2 : .seconds(1), because: reason)
+    private func stopRested() {
+        guard let retiredAt else { return }
+        let patience = mayHandOverItself ? min(program.stopTimeout / 2, .seconds(30)) : .seconds(1)
+        stopRested(at: max(retiredAt.advanced(by: patience), .now.advanced(by: .milliseconds(100))))
     }
 
-    private func stopRested(after wait: Duration, because reason: String) {
+    /// Whether it hands over, and ends by itself.
+    ///
+    /// It may just be restarting in place, and would end by a signal with all that it keeps.
+    private var mayHandOverItself: Bool { mayHandOver && successor?.link.isOpen == true }
+
+    private func stopRested(at date: HostRunLoop.Instant) {
+        guard let successor, order == nil else { return }
         restTimer?.invalidate()
-        restTimer = timer("has had time for its last requests", after: wait) { generation in
-            if generation.order == nil { generation.stop(because: reason) }
+        let wait = HostRunLoop.Instant.now.duration(to: date)
+        restTimer = timer("has had time for its last requests", after: max(.zero, wait)) { generation in
+            if generation.order == nil { generation.stop(because: Self.reason(successor)) }
         }
     }
 
@@ -364,13 +377,21 @@ final class Generation {
     func rest() {
         // Another one answers in its place.
         life.endProbe()
-        if isRunning, hasHoldfast { _ = child.askToRest() }
+        if isRunning, hasHoldfast {
+            isToRest = true
+            restLater()
+        }
     }
 
     /// Another process has taken the place of its successor, and with it the link to which this one sends.
     func noteHeir(_ heir: Generation, of successor: Generation) {
-        if self.successor === successor { self.successor = heir }
+        guard self.successor === successor else { return }
+        self.successor = heir
+        link.noteHeir(heir.link)
     }
+
+    /// Whether it is ready, and is not being ended.
+    var mayTakeOver: Bool { state == .ready && order == nil }
 
     /// Whether it may send something to its successor.
     var mayHandOver: Bool { isRunning && link.isOpen && keepsSomething }

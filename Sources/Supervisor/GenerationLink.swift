@@ -32,6 +32,9 @@ final class GenerationLink {
         tell(of: link, "SUCCESSOR")
     }
 
+    /// Another process goes on with the successor's link: told only if this one begins anew.
+    func noteHeir(_ link: GenerationLink) { successor = link }
+
     /// Tells the process of one that stands by: with Holdfast inside its fault handler hands over to that one what it keeps.
     ///
     /// - Parameters:

@@ -66,6 +66,7 @@ final class ProgramRunner {
     private var isHeld = false
     private let startCall = DelayedCall()
     private let healthCall = DelayedCall()
+    private let takeOverWait = TakeOverWait()
 
     init(_ program: Program, _ connections: Connections) {
         self.program = program
@@ -179,8 +180,6 @@ final class ProgramRunner {
         if generation === successor { return takeOver(generation) }
         if generation === standby { return noteReleased(generation) }
         guard generation === current else { return }
-        takeOverIfReady()
-        guard generation === current else { return }
         watchHealth(of: generation)
         if handOvers.isInherited { handOvers.succeed() }
         // One that stood by counts as ready since it was told to serve.
@@ -224,9 +223,10 @@ final class ProgramRunner {
     }
 
     private func takeOver(_ generation: Generation) {
-        // The process that serves has told the one that stands by to, and ends: that one hands over. It does so when it is ready, or this one
-        // has ended, or goes on after all.
-        if standby != nil, standbyPlace?.withdraw() == false { return }
+        let place = standby == nil ? nil : standbyPlace
+        if takeOverWait.isNeeded(at: place, of: program.name, again: { [weak self] in self?.takeOverIfReady() }) {
+            return
+        }
         let before = current
         succeed(generation)
         count.noteHealth()
@@ -243,7 +243,7 @@ final class ProgramRunner {
     }
 
     private func takeOverIfReady() {
-        if let successor, successor.state == .ready { takeOver(successor) }
+        if intention == nil, let successor, successor.mayTakeOver { takeOver(successor) }
     }
 
     private func succeed(_ generation: Generation) {
@@ -268,7 +268,7 @@ final class ProgramRunner {
         successor = nil
         successorPlace = nil
         handOvers.fail(reason)
-        Log.write("\(program.name): the next process did not become ready, the one before goes on")
+        Log.write("\(program.name): the next process did not take over, the one before goes on")
         startStandby()
     }
 
@@ -494,7 +494,7 @@ final class ProgramRunner {
                 succeed(successor)
                 handOvers.noteEarlyEnd()
                 state = .starting
-                if successor.state == .ready { noteReady(successor) }
+                if intention == nil, successor.mayTakeOver { noteReady(successor) }
             } else if generation.state == .clearing {
                 state = .clearing
             }

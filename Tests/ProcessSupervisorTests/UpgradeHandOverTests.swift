@@ -156,6 +156,34 @@ import Testing
         }
     }
 
+    /// The process before goes on then, with all that it keeps, and hands over as ever.
+    @Test func `An upgrade goes on if the standby ends before it has taken anything`() throws {
+        let port = try Supervised.freePort()
+        let below = ["--standby", "--restart", "always", "--healthy-after", "1ms"]
+        let supervised = try Self.agent(port, ["--after-fault", "restart"], below: below)
+        let pid = try supervised.nextPid()
+        let standby = try supervised.nextPid()
+        let clients = try (0..<50).map { _ in try LineClient(port: port) }
+        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        try supervised.waitForStandby()
+        kill(standby, SIGSTOP)
+        let faulty = try LineClient(port: port)
+        #expect(try faulty.ask("PING") == "PONG")
+        try faulty.send("FAULT nil-unwrap\n")
+        let order = try ChildProcess(
+            BuiltProduct.path(of: "holdfast"),
+            ["upgrade", "--store", supervised.store.path]
+        )
+        let next = try supervised.nextPid()
+        kill(standby, SIGKILL)
+        #expect(try order.wait() == .exited(0))
+        let deadline = Deadline()
+        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+        for client in clients {
+            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
+        }
+    }
+
     /// The same of a program with an async `main`: the process that faults keeps nothing yet.
     @Test(arguments: [false, true])
     func `What comes for a process that has faulted, and kept nothing, is not lost`(hasStandby: Bool) throws {

@@ -82,9 +82,10 @@ static struct {
 
 /// Takes a hand-over back that has come to nothing: all is as before.
 static void take_back(void) {
+    // In this order: whoever hears of the other process's next link finds it forgone.
+    hf_standby_forgo(atomic_load(&standby_page), question.serial);
     // One that lives sees that nothing more comes, and drops what it has.
     HF_SYSCALL2(SYS_shutdown, question.socket, SHUT_RDWR);
-    hf_standby_forgo(atomic_load(&standby_page), question.serial);
 }
 
 /// Hands over what is kept; returns whether the other process was told.

@@ -257,7 +257,7 @@ int hf_sample_install(bool wanted) {
         atomic_store(&hf_sample_state.owns_signal, false);
         return 0;
     }
-    // Ignored is as good as free: a restart that had stopped its sampler leaves the signal ignored, and execve(2) keeps that.
+    // Ignored is as good as free: a restart in place leaves the signal ignored, and execve(2) keeps that.
     uintptr_t handler = action_of(HF_SAMPLE_SIGNAL).handler;
     if (handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN) {
         atomic_store(&hf_sample_state.owns_signal, false);

@@ -16,8 +16,19 @@ package final class LockFrames {
     private let executable: SymbolImage
     private let program: ProgramFile
     private let isStatic: Bool
-    /// The file with the symbols, if that is another one: a debug file.
-    package var symbols: ELFFile?
+    /// The debug file, as long as it may be needed: a stripped program has its symbols there.
+    package var debug: ELFFile? {
+        didSet {
+            guard debug != nil else { return }
+            if functions != nil {
+                debug = nil
+                return
+            }
+            // What could not be told without it may be told now.
+            calls = nil
+            forgetAnswers()
+        }
+    }
     /// Those that take and release locks, once they are known.
     private var functions: LockFunctions?
     /// Nil until it is first needed, and while the file cannot be read or is another build's.
@@ -74,6 +85,7 @@ package final class LockFrames {
     /// Takes over what a process of the same program has read, unless it is anything else.
     package func takeOver(_ bytes: ArraySlice<UInt8>) {
         functions = functions ?? LockFunctions(decoding: bytes)
+        if functions != nil { debug = nil }
     }
 
     // MARK: Asking
@@ -109,13 +121,17 @@ package final class LockFrames {
         // Not remembered: the file may be readable next time.
         guard answer != .unread else { return .unread }
         guard count < Self.mostRemembered else {
-            unsafe answers.update(repeating: 0, count: Self.capacity)
-            count = 0
+            forgetAnswers()
             return answer
         }
         unsafe answers[slot] = place | (answer == .mayBeHeld ? 1 : 0)
         count += 1
         return answer
+    }
+
+    private func forgetAnswers() {
+        unsafe answers.update(repeating: 0, count: Self.capacity)
+        count = 0
     }
 
     private func lookUp(_ address: UInt64, _ isReturnAddress: Bool) -> Finding {
@@ -131,11 +147,14 @@ package final class LockFrames {
         if let calls, calls.file.isIntact { return calls }
         calls = program.opened().flatMap { ELFFile($0, path: executable.path) }.flatMap { file in
             guard executable.buildID == nil || executable.buildID == file.buildID else { return nil }
-            let named = file.hasSymbols ? file : symbols
-            let read = functions ?? LockFunctions(of: file, symbols: named, isStatic: isStatic)
-            // Somebody may have closed its descriptor, and opened another file.
-            if file.isIntact { functions = read }
-            return (LockCalls(of: file, calling: read), file)
+            let symbols = [file, debug].compactMap(\.self).first(where: \.hasSymbols)
+            let read = functions ?? LockFunctions(of: file, symbols: symbols, isStatic: isStatic)
+            // Somebody may have closed a descriptor, and opened another file.
+            if file.isIntact, functions != nil || symbols?.isIntact != false {
+                functions = read
+                if read != nil { debug = nil }
+            }
+            return (LockCalls(of: file, calling: functions), file)
         }
         return calls
     }

@@ -49,7 +49,7 @@ struct OutputFile {
         throw Self.failure(path, error)
     }
 
-    /// A file in this folder; what has its name is replaced, also a link.
+    /// A file in this folder; a link that has its name is replaced.
     func file(_ name: String) -> OutputFile {
         var file = OutputFile(FilePath(path).appending(name).string)
         file.isNamed = false
@@ -62,7 +62,7 @@ struct OutputFile {
     }
 
     private func put(_ bytes: [UInt8]) throws {
-        guard isNamed else { return try Self.replace(FilePath(path), with: bytes) }
+        if !isNamed, Self.isLink(path) { return try Self.replace(FilePath(path), with: bytes) }
         if let number = Self.openDescriptor(path) {
             _ = try FileDescriptor(rawValue: number).writeAll(bytes)
             return
@@ -78,6 +78,11 @@ struct OutputFile {
         } catch let error as Errno where Self.refusals.contains(error) {
             try Self.overwrite(target, with: bytes, options: [.create, .truncate, .closeOnExec])
         }
+    }
+
+    private static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
     /// What is said where a folder takes no new file, or no other in the place of one: for a mount point, or an owner that

@@ -39,7 +39,6 @@ extension ReportText {
             ("memory", report.fault?.memory?.isEmpty == false),
             ("images", !report.images.isEmpty),
             ("tasks", report.tasks != nil),
-            ("notes", !report.notes.isEmpty),
         ]
         return parts.filter(\.1).map(\.0)
     }
