@@ -265,6 +265,7 @@ final class ProgramRunner {
     }
 
     private func handOverFailed(_ reason: String) {
+        takeOverWait.end()
         successor = nil
         successorPlace = nil
         handOvers.fail(reason)

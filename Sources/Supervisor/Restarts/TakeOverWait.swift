@@ -26,4 +26,10 @@ final class TakeOverWait {
         call.make("\(name): the next process takes over", after: .milliseconds(50), again)
         return true
     }
+
+    /// Waits no longer: the process that was ready has ended.
+    func end() {
+        tries = 0
+        call.cancel()
+    }
 }
