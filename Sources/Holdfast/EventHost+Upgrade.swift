@@ -141,8 +141,8 @@ extension EventHost {
 
     /// Whether another process may still hand something over to this one, or to one before it.
     var mayTakeOver: Bool {
-        guard !receivers.isEmpty, !notifier.link.hasFormer else { return !receivers.isEmpty }
-        return notifier.link.hasOwn && predecessor.map { kill($0, 0) == 0 } == true
+        guard !receivers.isEmpty else { return false }
+        return notifier.link.hasFormer || notifier.link.hasOwn && predecessor.map { kill($0, 0) == 0 } == true
     }
 
     // MARK: A process that stands by

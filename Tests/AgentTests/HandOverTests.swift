@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -57,13 +56,6 @@ import Testing
             try agent.waitForRestart()
         }
         #expect(try client.statistics().restarts == 3)
-    }
-
-    /// Set once, by any thread.
-    private final class Flag: Sendable {
-        private let value = Atomic<Bool>(false)
-        var isSet: Bool { value.load(ordering: .acquiring) }
-        func set() { value.store(true, ordering: .releasing) }
     }
 
     @Test(arguments: causes)

@@ -89,11 +89,8 @@ import Testing
         first.kill(SIGKILL)
         _ = try first.wait()
         let file = Array(try #require(FileManager.default.contents(atPath: code + "/" + name)))
-        func word(_ place: Int) -> Int { Int(file[place..<(place + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) }) }
-        let size = word(24)
-        let key = Array(file[32..<(32 + size)])
-        let read = Array(file[(40 + size)...].prefix(word(32 + size)))
-        let locks = Array(file[(40 + size + read.count)...])
+        let parts = try #require(KeptCode.parts(of: file))
+        let locks = Array(parts.locks)
         #expect(locks.count > 9 && locks.count % 9 == 8)
         // Whole; no function; one that does something unknown; cut: the last two are read again.
         for (kept, isResumed) in [
@@ -101,7 +98,7 @@ import Testing
             (locks.dropLast(), false),
         ] as [([UInt8], Bool)] {
             let path = code + "/" + name
-            let changed = KeptCode.file(key: key, read: read, locks: kept)
+            let changed = KeptCode.file(key: Array(parts.key), read: Array(parts.read), locks: kept)
             #expect(FileManager.default.createFile(atPath: path, contents: Data(changed)))
             #expect(chmod(path, 0o600) == 0)
             let run = try ProgramRun.run(probe, ["mutex", store.path])

@@ -1,7 +1,6 @@
 import CrashReports
 import Foundation
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -56,8 +55,7 @@ import Testing
         let port = try Supervised.freePort()
         let supervised = try Self.agent(port)
         _ = try supervised.nextPid()
-        let clients = try (0..<100).map { _ in try LineClient(port: port) }
-        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        let clients = try Self.begin(100, at: port)
         // Each while the one before may still hand over.
         var last: CInt = 0
         for _ in 0..<5 {
@@ -83,12 +81,11 @@ import Testing
     @Test(arguments: [false, true])
     func `What is on its way to a process is not lost when that one faults`(hasStandby: Bool) throws {
         let port = try Supervised.freePort()
-        let below = hasStandby ? ["--standby", "--restart", "always", "--healthy-after", "1ms"] : []
+        let below = hasStandby ? Self.standingBy : []
         let supervised = try Self.agent(port, ["--after-fault", "restart"], below: below)
         let pid = try supervised.nextPid()
         if hasStandby { _ = try supervised.nextPid() }
-        let clients = try (0..<100).map { _ in try LineClient(port: port) }
-        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        let clients = try Self.begin(100, at: port)
         if hasStandby { try supervised.waitForStandby() }
         kill(pid, SIGSTOP)
         #expect(try supervised.order("upgrade").output == "upgraded\n")
@@ -100,13 +97,10 @@ import Testing
         try faulty.send("STALL sleep 500\nFAULT nil-unwrap\n")
         try Self.waitUntilAsleep(next)
         kill(pid, SIGCONT)
-        let deadline = Deadline()
-        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+        try Self.waitForEnd(of: pid, supervised)
         while try faulty.line() != nil {}
         next = standby
-        for client in clients {
-            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
-        }
+        try Self.expect(clients, from: next, supervised)
     }
 
     /// It stands still for longer than the supervisor waits for one that keeps nothing, and faults then.
@@ -114,62 +108,69 @@ import Testing
         let port = try Supervised.freePort()
         let supervised = try Self.agent(port, ["--after-fault", "restart"])
         let pid = try supervised.nextPid()
-        let clients = try (0..<50).map { _ in try LineClient(port: port) }
-        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        let clients = try Self.begin(50, at: port)
         let faulty = try LineClient(port: port)
         try faulty.send("STALL sleep 1500\nFAULT nil-unwrap\n")
         try Self.waitUntilAsleep(pid)
         #expect(try supervised.order("upgrade").output == "upgraded\n")
         let next = try supervised.nextPid()
         while try faulty.line() != nil {}
-        let deadline = Deadline()
-        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
-        for client in clients {
-            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
-        }
+        try Self.waitForEnd(of: pid, supervised)
+        try Self.expect(clients, from: next, supervised)
         // By a signal that comes while it restarts, it would end with all that it keeps.
         #expect(!supervised.process.errors.contains("signal=15"), "\(supervised.process.errors.suffix(4000))")
     }
 
-    /// It has told the standby to serve, which is stopped, when the process of the upgrade is ready.
-    @Test func `A process that faults during an upgrade loses nothing that it hands to its standby`() throws {
+    /// An agent with clients that has faulted, and hands over to a process that stands by and is stopped.
+    private static func handingOverToStopped() throws -> (
+        supervised: Supervised, pid: CInt, standby: CInt, clients: [LineClient]
+    ) {
         let port = try Supervised.freePort()
-        let below = ["--standby", "--restart", "always", "--healthy-after", "1ms"]
-        let supervised = try Self.agent(port, ["--after-fault", "restart"], below: below)
-        _ = try supervised.nextPid()
-        let standby = try supervised.nextPid()
-        let clients = try (0..<50).map { _ in try LineClient(port: port) }
-        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        let supervised = try agent(port, ["--after-fault", "restart"], below: standingBy)
+        let (pid, standby) = (try supervised.nextPid(), try supervised.nextPid())
+        let clients = try begin(50, at: port)
         try supervised.waitForStandby()
         kill(standby, SIGSTOP)
         let faulty = try LineClient(port: port)
         #expect(try faulty.ask("PING") == "PONG")
         try faulty.send("FAULT nil-unwrap\n")
+        return (supervised, pid, standby, clients)
+    }
+
+    private static let standingBy = ["--standby", "--restart", "always", "--healthy-after", "1ms"]
+
+    private static func begin(_ count: Int, at port: UInt16) throws -> [LineClient] {
+        let clients = try (0..<count).map { _ in try LineClient(port: port) }
+        for client in clients { #expect(try client.ask("PING") == "PONG") }
+        return clients
+    }
+
+    private static func waitForEnd(of pid: CInt, _ supervised: Supervised) throws {
+        let deadline = Deadline()
+        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
+    }
+
+    /// Checks that each client is answered by a process.
+    private static func expect(_ clients: [LineClient], from pid: CInt, _ supervised: Supervised) throws {
+        for client in clients {
+            #expect(agentPid(try client.ask("STATS")) == pid, "\(supervised.process.errors.suffix(4000))")
+        }
+    }
+
+    /// It has told the standby to serve, which is stopped, when the process of the upgrade is ready.
+    @Test func `A process that faults during an upgrade loses nothing that it hands to its standby`() throws {
+        let (supervised, _, standby, clients) = try Self.handingOverToStopped()
         // Over when the one that faulted has ended, which does not wait for the standby for ever.
         #expect(try supervised.order("upgrade").output == "upgraded\n")
         let next = try supervised.nextPid()
         kill(standby, SIGCONT)
-        let deadline = Deadline()
-        while kill(standby, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
-        for client in clients {
-            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
-        }
+        try Self.waitForEnd(of: standby, supervised)
+        try Self.expect(clients, from: next, supervised)
     }
 
     /// The process before goes on then, with all that it keeps, and hands over as ever.
     @Test func `An upgrade goes on if the standby ends before it has taken anything`() throws {
-        let port = try Supervised.freePort()
-        let below = ["--standby", "--restart", "always", "--healthy-after", "1ms"]
-        let supervised = try Self.agent(port, ["--after-fault", "restart"], below: below)
-        let pid = try supervised.nextPid()
-        let standby = try supervised.nextPid()
-        let clients = try (0..<50).map { _ in try LineClient(port: port) }
-        for client in clients { #expect(try client.ask("PING") == "PONG") }
-        try supervised.waitForStandby()
-        kill(standby, SIGSTOP)
-        let faulty = try LineClient(port: port)
-        #expect(try faulty.ask("PING") == "PONG")
-        try faulty.send("FAULT nil-unwrap\n")
+        let (supervised, pid, standby, clients) = try Self.handingOverToStopped()
         let order = try ChildProcess(
             BuiltProduct.path(of: "holdfast"),
             ["upgrade", "--store", supervised.store.path]
@@ -177,11 +178,8 @@ import Testing
         let next = try supervised.nextPid()
         kill(standby, SIGKILL)
         #expect(try order.wait() == .exited(0))
-        let deadline = Deadline()
-        while kill(pid, 0) == 0 { try #require(!deadline.hasPassed, "\(supervised.process.errors.suffix(2000))") }
-        for client in clients {
-            #expect(agentPid(try client.ask("STATS")) == next, "\(supervised.process.errors.suffix(4000))")
-        }
+        try Self.waitForEnd(of: pid, supervised)
+        try Self.expect(clients, from: next, supervised)
     }
 
     /// The same of a program with an async `main`: the process that faults keeps nothing yet.
@@ -280,11 +278,4 @@ private final class Asker: @unchecked Sendable {
         isOver.wait()
         return (answers, failure)
     }
-}
-
-/// Set once, by any thread.
-private final class Flag: Sendable {
-    private let value = Atomic<Bool>(false)
-    var isSet: Bool { value.load(ordering: .acquiring) }
-    func set() { value.store(true, ordering: .releasing) }
 }

@@ -97,8 +97,7 @@ import Testing
         let kept = try #require(program.kept())
         let file = try #require(kept.file(of: program.origins(), locks: []))
         var read = try #require(program.origins().encoded())
-        let size = Int(file[24..<32].reversed().reduce(0) { $0 << 8 | UInt64($1) })
-        let key = Array(file[32..<(32 + size)])
+        let key = try Array(#require(KeptCode.parts(of: file)).key)
         #expect(KeptCode.file(key: key, read: read, locks: []) == file)
         let guards = Int(read[32])
         func set(_ word: Int, to value: UInt64) {

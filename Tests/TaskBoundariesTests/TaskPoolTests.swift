@@ -2,6 +2,7 @@ import CTaskPool
 import Glibc
 import LinuxSystem
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import TaskBoundaries
@@ -190,12 +191,4 @@ private final class Steps: Sendable {
     var all: [String] { steps.withLock { $0 } }
 
     func add(_ step: String) { steps.withLock { $0.append(step) } }
-}
-
-private final class Flag: Sendable {
-    private let flag = Atomic<Bool>(false)
-
-    var isSet: Bool { flag.load(ordering: .acquiring) }
-
-    func set() { flag.store(true, ordering: .releasing) }
 }

@@ -58,22 +58,31 @@ package struct KeptCode {
         return magic + bytes(of: sum(of: rest[...])) + rest
     }
 
+    /// The parts of a file; nil if it is anything else, or is damaged.
+    static func parts(
+        of file: [UInt8]
+    ) -> (key: ArraySlice<UInt8>, read: ArraySlice<UInt8>, locks: ArraySlice<UInt8>)? {
+        let start = magic.count + 8
+        guard file.starts(with: magic), file.value(UInt64.self, at: magic.count) == sum(of: file.dropFirst(start)),
+            let (key, end) = sized(at: start, in: file), let (read, last) = sized(at: end, in: file)
+        else { return nil }
+        return (key, read, file[last...])
+    }
+
+    /// Bytes behind their number, and where they end; nil if there are fewer.
+    private static func sized(at place: Int, in file: [UInt8]) -> (bytes: ArraySlice<UInt8>, end: Int)? {
+        guard let size = file.value(UInt64.self, at: place), size <= UInt64(file.count - place - 8) else { return nil }
+        let end = place + 8 + Int(size)
+        return (file[(place + 8)..<end], end)
+    }
+
     /// What was read, from the bytes of a file.
     ///
     /// - Parameter file: The bytes, of which nothing is believed.
     /// - Returns: Nil if they are anything else, or were read from other files.
     package func contents(of file: [UInt8]) -> (origins: FunctionOrigins, locks: ArraySlice<UInt8>)? {
-        let start = Self.magic.count + 16
-        guard file.count >= start + key.count + 8, file.starts(with: Self.magic) else { return nil }
-        let rest = file[(Self.magic.count + 8)...]
-        guard file[Self.magic.count..<(Self.magic.count + 8)].elementsEqual(Self.bytes(of: Self.sum(of: rest))),
-            rest.prefix(8).elementsEqual(Self.bytes(of: UInt64(key.count))),
-            file[start..<(start + key.count)].elementsEqual(key)
-        else { return nil }
-        let size = file[(start + key.count)..<(start + key.count + 8)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-        let read = file[(start + key.count + 8)...]
-        guard size <= read.count else { return nil }
-        return FunctionOrigins(decoding: read.prefix(Int(size)), of: executable).map { ($0, read.dropFirst(Int(size))) }
+        guard let parts = Self.parts(of: file), parts.key.elementsEqual(key) else { return nil }
+        return FunctionOrigins(decoding: parts.read, of: executable).map { ($0, parts.locks) }
     }
 
     private static func bytes(of word: UInt64) -> [UInt8] { unsafe withUnsafeBytes(of: word) { unsafe Array($0) } }
