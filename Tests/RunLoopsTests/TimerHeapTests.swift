@@ -110,6 +110,56 @@ struct TimerHeapTests {
         #expect(due == Array(0...41))
     }
 
+    @Test("Many that are due at once come in their order, and leave a heap behind", arguments: [33, 200, 1024, 1500])
+    func batches(size: Int) throws {
+        var random = SystemRandomNumberGenerator()
+        for share in [0.0, 0.1, 0.25, 0.6, 1.0] {
+            // Few dates, so that many are equal; as far apart as numbers can be; close together.
+            for range in [0...20, Int64.min...Int64.max, 1_000_000...1_400_000] {
+                let heap = TimerHeap<Int>()
+                let deadlines = (0..<size).map { _ in Int64.random(in: range, using: &random) }
+                var slots: [Int: Int] = [:]
+                for (index, deadline) in deadlines.enumerated() {
+                    slots[index] = heap.insert(index, at: deadline, latest: deadline)
+                }
+                // Some holes, and some whose place is not that of their making.
+                var order = Array(deadlines.indices)
+                for _ in 0..<size / 10 {
+                    let moved = order.remove(at: Int.random(in: 0..<order.count, using: &random))
+                    if Bool.random(using: &random) {
+                        heap.schedule(slots[moved]!, at: deadlines[moved])
+                        order.append(moved)
+                    } else {
+                        heap.remove(slots[moved]!)
+                    }
+                }
+                let place = Dictionary(uniqueKeysWithValues: order.enumerated().map { ($1, $0) })
+                let expected = order.sorted { (deadlines[$0], place[$0]!) < (deadlines[$1], place[$1]!) }
+                let due = Int(Double(expected.count) * share)
+                let limit = due == 0 ? Int64.min : deadlines[expected[due - 1]]
+                let taken = expected.filter { deadlines[$0] <= limit }
+
+                var found: [Int] = []
+                var isComplete = false
+                while !isComplete {
+                    isComplete = heap.parkAll(notAfter: limit, atMost: 50) { slot, key in
+                        found.append(heap.element(at: slot) ?? -1)
+                        #expect(key.deadline == deadlines[found.last!])
+                        #expect(!heap.isScheduled(slot))
+                    }
+                    #expect(heap.defects() == [])
+                }
+                #expect(found == taken)
+                #expect(heap.count == expected.count)
+                var rest: [Int] = []
+                while let (slot, _) = heap.parkFirst(notAfter: .max) {
+                    rest.append(try #require(heap.element(at: slot)))
+                }
+                #expect(rest == expected.filter { deadlines[$0] > limit })
+            }
+        }
+    }
+
     @Test("After every change the shared deadline is that of a search from the beginning, and makes nobody too late")
     func sharedDeadline() throws {
         var random = SystemRandomNumberGenerator()

@@ -28,6 +28,68 @@ struct TimerTests {
         #expect(passes == 1)
     }
 
+    /// What a timer's callout does with the timer, and where the timer is.
+    enum Ending: CaseIterable {
+        case none, invalidate, remove, removeAndAdd, moveToOtherLoop, invalidateInOtherLoop, secondMode
+        case invalidateInTwoModes
+    }
+
+    @Test(
+        "A timer is freed once after its last callout, whatever that does with it",
+        arguments: Ending.allCases,
+        [Duration.zero, .nanoseconds(1)]
+    )
+    func freed(ending: Ending, interval: Duration) throws {
+        let (fired, living) = try onNewThread { loop in
+            let other = NewThread { _ in }
+            let otherLoop = other.loop
+            let fired = Cell(0)
+            var timers: [Weak] = []
+            // More than are sorted as a batch, and fewer.
+            for _ in 0..<50 {
+                let timer = Timer(label: "t", fireAt: .now, interval: interval) { timer in
+                    fired.value += 1
+                    switch ending {
+                    case .none: if interval > .zero { timer.invalidate() }
+                    case .invalidate: timer.invalidate()
+                    case .remove: loop.remove(timer)
+                    case .removeAndAdd:
+                        loop.remove(timer)
+                        loop.add(timer)
+                        if interval > .zero { timer.invalidate() }
+                    case .moveToOtherLoop:
+                        loop.remove(timer)
+                        otherLoop.add(timer)
+                        if interval > .zero { timer.invalidate() }
+                    case .invalidateInOtherLoop:
+                        loop.remove(timer)
+                        otherLoop.add(timer)
+                        timer.invalidate()
+                    case .secondMode:
+                        loop.add(timer, to: "second")
+                        loop.remove(timer)
+                        loop.remove(timer, from: "second")
+                    case .invalidateInTwoModes:
+                        loop.add(timer, to: "second")
+                        timer.invalidate()
+                    }
+                }
+                loop.add(timer)
+                timers.append(Weak(timer: timer))
+            }
+            loop.add(HostRunLoop.Source(label: "keeps the mode") { _ in })
+            loop.run(in: .default, for: .zero)
+            _ = try other.join()
+            return (fired.value, timers.count { $0.timer != nil })
+        }
+        #expect(fired == 50)
+        #expect(living == 0)
+    }
+
+    private struct Weak {
+        weak var timer: Timer?
+    }
+
     @Test("A timer never fires early, and missed fires are one that keeps the phase")
     func phase() throws {
         let fires = try onNewThread { loop in

@@ -48,7 +48,7 @@ struct DueTimers {
     /// - Returns: Whether no due timer is left.
     fileprivate mutating func take(from heap: TimerHeap<HostRunLoop.Timer>, _ places: inout [Place]) -> Bool {
         places.removeAll(keepingCapacity: true)
-        while places.count < Self.portion, let (slot, key) = heap.parkFirst(notAfter: limit) {
+        let areAll = heap.parkAll(notAfter: limit, atMost: Self.portion) { slot, key in
             places.append(Place(slot: slot, key: key))
         }
         // A second loop over them. Retaining an object writes to it, and a million timers lie scattered in memory, so this loop
@@ -61,7 +61,7 @@ struct DueTimers {
             guard let timer = unsafe heap.retainedElement(at: place.slot) else { continue }
             unsafe timers.append(Entry(timer: timer, slot: place.slot, key: place.key))
         }
-        return places.count < Self.portion
+        return areAll
     }
 
     /// Reverses them, because the next one is taken from the end.
@@ -74,10 +74,11 @@ struct DueTimers {
     /// Whether all were taken.
     fileprivate var isEmpty: Bool { timers.isEmpty }
 
-    /// Returns the next timer, with a reference that the caller must release.
+    /// Returns the next timer, with a reference that the caller must release, and whether it is still in the mode.
     ///
     /// Called with the loop's lock held, because it looks ahead in the mode's heap.
-    fileprivate mutating func next() -> Unmanaged<HostRunLoop.Timer>? {
+    @inline(__always)
+    fileprivate mutating func next() -> (timer: Unmanaged<HostRunLoop.Timer>, isHere: Bool)? {
         let last = timers.count - 1
         if last >= Self.distance { Prefetch.object(at: timers[last - Self.distance].address) }
         if last >= Self.closureDistance {
@@ -85,7 +86,8 @@ struct DueTimers {
             unsafe entry.timer._withUnsafeGuaranteedRef { Prefetch.object(at: $0.closureAddress) }
             mode?.timers.prefetch(entry.slot)
         }
-        return unsafe timers.popLast()?.timer
+        guard let entry = timers.popLast() else { return nil }
+        return unsafe (entry.timer, mode?.timers.address(at: entry.slot) == entry.address)
     }
 
     /// Puts them back into the order of their mode for a nested run, which fires them if it gets to them first.
@@ -156,9 +158,9 @@ struct TimerService {
     @inline(__always)
     var isEmpty: Bool { due.isEmpty }
 
-    /// Returns the next timer of the batch, with a reference that the caller must release.
+    /// Returns the next timer of the batch, with a reference that the caller must release, and whether it is still in the mode.
     ///
     /// Called with the loop's lock held.
     @inline(__always)
-    mutating func next() -> Unmanaged<HostRunLoop.Timer>? { unsafe due.next() }
+    mutating func next() -> (timer: Unmanaged<HostRunLoop.Timer>, isHere: Bool)? { unsafe due.next() }
 }

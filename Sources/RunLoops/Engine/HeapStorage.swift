@@ -81,6 +81,13 @@ struct HeapStorage<Value> {
         return unsafe (base + count).move()
     }
 
+    /// Removes all values but the first ones.
+    mutating func shrink(to newCount: Int) {
+        assert(newCount <= count)
+        unsafe (base + newCount).deinitialize(count: count &- newCount)
+        count = newCount
+    }
+
     @inline(never)
     private mutating func grow() {
         capacity *= 2

@@ -12,6 +12,10 @@ struct ReadyPort {
     var readiness: HostRunLoop.PortSource.Readiness {
         HostRunLoop.PortSource.Readiness(events, interest: source.interest)
     }
+
+    /// Whether the descriptor is ready for anything that the source is still interested in.
+    @inline(__always)
+    var isReady: Bool { !HostRunLoop.PortSource.Readiness.wanted(events, source.interest).isEmpty }
 }
 
 /// The reason why a wait ended; a pass serves exactly one event.

@@ -236,14 +236,17 @@ final class LoopMode: @unchecked Sendable {
     func insert(_ timer: HostRunLoop.Timer) -> Int { timers.insertParked(timer) }
 
     /// Adds a timer that fires at a time, or at `latest` at the latest, and returns its slot.
+    @inline(__always)
     func insert(_ timer: HostRunLoop.Timer, at time: Int64, latest: Int64) -> Int {
         let slot = timers.insert(timer, at: time, latest: latest)
         publishDeadline()
         return slot
     }
 
-    /// Removes the timer in a slot.
-    func removeTimer(at slot: Int) {
+    /// Removes the timer in a slot; if asked to, the reference to it is not released, but left to the caller.
+    @inline(__always)
+    func removeTimer(at slot: Int, leavingReference: Bool) {
+        if leavingReference { timers.leaveReference(to: slot) }
         timers.remove(slot)
         publishDeadline()
     }

@@ -32,6 +32,9 @@ final class TimerHeap<Element> {
     /// The most elements that one search looks at.
     static var looksPerSearch: Int { 64 }
 
+    /// What sorts many that are due at once; made when there are.
+    @safe @exclusivity(unchecked) private var batch: DueSort?
+
     /// The number of elements, including parked ones.
     @safe @exclusivity(unchecked) private(set) var count = 0
 
@@ -39,6 +42,7 @@ final class TimerHeap<Element> {
         nodes.free()
         slots.free()
         frontier.free()
+        batch?.free()
     }
 
     private struct Slot {
@@ -133,12 +137,24 @@ final class TimerHeap<Element> {
     }
 
     /// Removes an element.
+    @inline(__always)
     func remove(_ slot: Int) {
         park(slot)
         slots[slot].element = nil
         slots[slot].position = firstFree
         firstFree = slot
         count -= 1
+    }
+
+    /// Forgets an object without releasing it, which somebody else does.
+    ///
+    /// `remove` must follow.
+    @inline(__always)
+    func leaveReference(to slot: Int) where Element: AnyObject {
+        unsafe withUnsafeMutableBytes(of: &slots[slot].element) { bytes in
+            // `nil`, as the bits of an object that is not there.
+            unsafe bytes.storeBytes(of: 0, as: UInt.self)
+        }
     }
 
     /// Parks the first element if its deadline is not after `limit`; returns its slot and its place in the order.
@@ -148,6 +164,72 @@ final class TimerHeap<Element> {
         let key = key(of: first)
         park(first.slot)
         return (first.slot, key)
+    }
+
+    /// Parks the elements whose deadlines are not after `limit`, in their order; returns whether these were all of them.
+    ///
+    /// - Parameters:
+    ///   - limit: The latest deadline.
+    ///   - most: How many it parks at most, unless they are so few that sorting them does not take longer.
+    ///   - body: Called with the slot of each and its place in the order.
+    /// - Returns: Whether no such element is left.
+    @inline(__always)
+    func parkAll(notAfter limit: Int64, atMost most: Int, _ body: (_ slot: Int, _ key: Key) -> Void) -> Bool {
+        if nodes.count >= Self.fewest, nodes.count <= DueSort.most, gather(notAfter: limit) {
+            parkGathered(notAfter: limit, body)
+            return true
+        }
+        var taken = 0
+        while taken < most, let (slot, key) = parkFirst(notAfter: limit) {
+            body(slot, key)
+            taken += 1
+        }
+        return taken < most
+    }
+
+    /// With fewer elements, sorting saves nothing.
+    private static var fewest: Int { 32 }
+
+    /// Gathers the nodes whose deadlines are not after `limit`; returns whether they are so many that it is worth while to sort them.
+    private func gather(notAfter limit: Int64) -> Bool {
+        guard nodes[0].deadline <= limit else { return false }
+        var found = batch ?? DueSort()
+        defer { batch = found }
+        found.removeAll()
+        // Each has its position in place of its slot until all are found: a node is due only if the one above it is.
+        found.append(HeapNode(deadline: nodes[0].deadline, slot: 0))
+        var looked = 0
+        while looked < found.count {
+            for child in HeapNode.children(of: found[looked].slot)
+            where child < nodes.count && nodes[child].deadline <= limit {
+                found.append(HeapNode(deadline: nodes[child].deadline, slot: child))
+            }
+            looked += 1
+        }
+        guard found.count &* 4 >= nodes.count else { return false }
+        for place in 0..<found.count { found[place] = nodes[found[place].slot] }
+        return true
+    }
+
+    /// Parks the nodes that were gathered, and makes a heap of the rest, which are at most three times as many.
+    private func parkGathered(notAfter limit: Int64, _ body: (_ slot: Int, _ key: Key) -> Void) {
+        shared = nil
+        batch?.sort { slots[$0].sequence }
+        var rest = 0
+        for position in 0..<nodes.count where nodes[position].deadline > limit {
+            set(nodes[position], at: rest)
+            rest += 1
+        }
+        nodes.shrink(to: rest)
+        if rest > 1 {
+            for position in (0...HeapNode.parent(of: rest - 1)).reversed() { siftDown(nodes[position], from: position) }
+        }
+        guard let batch else { return }
+        for place in 0..<batch.count {
+            let node = batch[place]
+            slots[node.slot].position = Self.none
+            body(node.slot, key(of: node))
+        }
     }
 
     /// Returns the memory address of the element in a slot, if it is an object; the slot must be in use.
@@ -245,29 +327,49 @@ final class TimerHeap<Element> {
     }
 
     /// Puts a node at `start` or below it.
+    @inline(never)
     private func siftDown(_ node: HeapNode, from start: Int) {
         var position = start
         let count = nodes.count
         while true {
             let children = HeapNode.children(of: position)
             guard children.lowerBound < count else { break }
-            var smallest = nodes[children.lowerBound]
-            var place = children.lowerBound
-            var child = children.lowerBound + 1
-            let end = min(children.upperBound, count)
-            while child < end {
-                let other = nodes[child]
-                if isBefore(other, smallest) {
-                    smallest = other
-                    place = child
-                }
-                child += 1
-            }
+            let place =
+                children.upperBound <= count ? firstOfFour(children.lowerBound) : first(of: children.lowerBound..<count)
+            let smallest = nodes[place]
             guard isBefore(smallest, node) else { break }
             set(smallest, at: position)
             position = place
         }
         set(node, at: position)
+    }
+
+    /// Returns the position of the first of four nodes that follow each other, without a branch that depends on their order.
+    ///
+    /// A processor cannot predict such a branch: to compare one after the other took most of what taking out a timer did.
+    @inline(__always)
+    private func firstOfFour(_ start: Int) -> Int {
+        let (a, b) = (nodes[start].deadline, nodes[start &+ 1].deadline)
+        let (c, d) = (nodes[start &+ 2].deadline, nodes[start &+ 3].deadline)
+        let (left, right) = (min(a, b), min(c, d))
+        // Equal deadlines are rare.
+        if Self.number(a == b) | Self.number(c == d) | Self.number(left == right) != 0 {
+            return first(of: start..<start &+ 4)
+        }
+        let leftPlace = Self.number(b < a)
+        let rightPlace = 2 &+ Self.number(d < c)
+        return start &+ (leftPlace ^ ((leftPlace ^ rightPlace) & (0 &- Self.number(right < left))))
+    }
+
+    /// 1 for true: a conditional expression may become a branch.
+    @inline(__always)
+    private static func number(_ flag: Bool) -> Int { Int(unsafe unsafeBitCast(flag, to: UInt8.self)) }
+
+    /// Returns the position of the first of some nodes.
+    private func first(of positions: Range<Int>) -> Int {
+        var first = positions.lowerBound
+        for other in positions.dropFirst() where isBefore(nodes[other], nodes[first]) { first = other }
+        return first
     }
 
     // MARK: Sharing a wait

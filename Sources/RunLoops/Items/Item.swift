@@ -1,4 +1,3 @@
-import CRecoveryPoint
 import LinuxSystem
 import Synchronization
 
@@ -13,7 +12,7 @@ extension HostRunLoop {
         final let name: ItemName
         /// The actor that its closure belongs to; `nil` if it belongs to none.
         final let isolation: (any Actor)?
-        private let lock = BriefLock()
+        private let lock = BriefCriticalLock()
         private let valid = Atomic<Bool>(true)
         /// The modes and loops that it is in.
         ///
@@ -81,24 +80,16 @@ extension HostRunLoop {
         ///
         /// While holding it, do not take the lock of another item or of a loop.
         @inline(__always)
-        final func lockItem() {
-            hf_critical_enter()
-            lock.lock()
-        }
+        final func lockItem() { lock.lock() }
 
         /// Releases the item's lock.
         @inline(__always)
-        final func unlockItem() {
-            lock.unlock()
-            hf_critical_leave()
-        }
+        final func unlockItem() { lock.unlock() }
 
         /// Runs `body` with the item's lock held.
         @inline(__always)
         final func withItemLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-            lockItem()
-            defer { unlockItem() }
-            return try body()
+            try lock.withLock(body)
         }
     }
 }

@@ -33,6 +33,7 @@ struct Memberships {
     var areOver: Bool { first == nil && commonLoops == nil }
 
     /// Adds a membership.
+    @inline(__always)
     mutating func append(_ membership: Membership) {
         if first == nil {
             first = membership
@@ -42,6 +43,7 @@ struct Memberships {
     }
 
     /// Returns the membership in a mode.
+    @inline(__always)
     func membership(in mode: LoopMode) -> Membership? {
         if let first, first.mode.refers(to: mode) { return first }
         return others?.first { $0.mode.refers(to: mode) }
@@ -70,7 +72,11 @@ struct Memberships {
     }
 
     /// Returns whether the item is one of a loop's common items.
-    func isCommon(of loop: HostRunLoop) -> Bool { commonLoops?.contains { $0.loop.refers(to: loop) } ?? false }
+    @inline(__always)
+    func isCommon(of loop: HostRunLoop) -> Bool {
+        guard let commonLoops else { return false }
+        return commonLoops.contains { $0.loop.refers(to: loop) }
+    }
 
     /// Removes the membership in a mode and returns it.
     mutating func remove(from mode: LoopMode) -> Membership? {
@@ -78,6 +84,7 @@ struct Memberships {
     }
 
     /// Removes a membership in any mode of a loop and returns it.
+    @inline(__always)
     mutating func remove(from loop: HostRunLoop) -> Membership? {
         remove { $0.loop.refers(to: loop) }
     }
@@ -86,12 +93,24 @@ struct Memberships {
     private mutating func remove(where isWanted: (Membership) -> Bool) -> Membership? {
         if let first, isWanted(first) {
             self.first = nil
-            if var rest = others {
-                self.first = rest.removeFirst()
-                others = rest.isEmpty ? nil : rest
-            }
+            if others != nil { promoteOther() }
             return first
         }
+        return others == nil ? nil : removeOther(where: isWanted)
+    }
+
+    // An item in several modes is rare: kept out of the code of those in one.
+
+    /// Makes the oldest of the others the first.
+    @inline(never)
+    private mutating func promoteOther() {
+        guard var rest = others else { return }
+        first = rest.removeFirst()
+        others = rest.isEmpty ? nil : rest
+    }
+
+    @inline(never)
+    private mutating func removeOther(where isWanted: (Membership) -> Bool) -> Membership? {
         guard var rest = others, let index = rest.firstIndex(where: isWanted) else { return nil }
         let membership = rest.remove(at: index)
         others = rest.isEmpty ? nil : rest

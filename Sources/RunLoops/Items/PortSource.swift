@@ -260,7 +260,7 @@ extension HostRunLoop.PortSource {
         /// Keeps only those of epoll's events that the present interest asks for.
         init(_ events: Epoll.Events, interest: Interest) {
             var readiness: Readiness = []
-            let wanted = events.intersection(interest.events.union(interest.isEmpty ? [] : [.hangUp, .error]))
+            let wanted = Self.wanted(events, interest)
             if wanted.contains(.readable) { readiness.insert(.readable) }
             if wanted.contains(.writable) { readiness.insert(.writable) }
             if wanted.contains(.priority) { readiness.insert(.priority) }
@@ -268,6 +268,12 @@ extension HostRunLoop.PortSource {
             if wanted.contains(.hangUp) { readiness.insert(.hangUp) }
             if wanted.contains(.error) { readiness.insert(.error) }
             self = readiness
+        }
+
+        /// Those of epoll's events that an interest asks for.
+        @inline(__always)
+        static func wanted(_ events: Epoll.Events, _ interest: Interest) -> Epoll.Events {
+            events.intersection(interest.events.union(interest.isEmpty ? [] : [.hangUp, .error]))
         }
     }
 }

@@ -13,8 +13,12 @@ extension HostRunLoop {
         // Protected by the item's lock.
         @safe @exclusivity(unchecked) private var fireTime: Int64
         @safe @exclusivity(unchecked) private var toleranceNanoseconds: Int64 = 0
-        /// The loop in which its callout is running.
-        @safe @exclusivity(unchecked) private var firingLoop: ObjectIdentifier?
+        /// The address of the loop in which its callout is running; 0 for none.
+        ///
+        /// Written with that loop's lock held.
+        private let firingLoop = Atomic<UInt>(0)
+        /// How many references of heaps to it are still to be released, because it left them while it was firing.
+        @safe @exclusivity(unchecked) private var leftReferences: UInt32 = 0
 
         /// The block that the timer performs, to be finished after the callout, even if the callout was abandoned.
         ///
@@ -157,6 +161,7 @@ extension HostRunLoop {
         ///
         /// Called with the item's lock held, which keeps the loop alive: otherwise a reference to it must be counted, and the item's lock
         /// be taken once more.
+        @inline(__always)
         private func removeAtOnce() -> Bool {
             guard let first = memberships.first else { return memberships.areOver && !memberships.wasWithdrawn }
             return first.loop.with { loop in
@@ -184,34 +189,35 @@ extension HostRunLoop {
         /// - Parameters:
         ///   - loop: The loop that fires it.
         ///   - limit: The time for which the batch was found; only a later fire time needs another look at the clock.
+        ///   - isHere: Whether it is known to be in the loop.
         /// - Returns: The fire time that has come, or `nil` if the timer is invalid, postponed, firing or not in the loop.
-        func beginFiring(in loop: HostRunLoop, dueAt limit: Int64) -> Int64? {
-            withItemLock {
-                // Compare with the present, not with the time at which the batch was found: a timer that was set to fire at once
-                // still fires in this batch (CFRunLoop.c:2515).
-                guard
-                    isValid, !isFiring, memberships.first?.loop.refers(to: loop) == true,
-                    fireTime <= limit || fireTime <= MonotonicClock.nanoseconds
-                else { return nil }
-                firingLoop = ObjectIdentifier(loop)
-                memberships.visitAll { membership in
-                    membership.mode.with { $0.park(membership.slot) }
-                }
-                return fireTime
+        @inline(__always)
+        func beginFiring(in loop: HostRunLoop, dueAt limit: Int64, isHere: Bool) -> Int64? {
+            // The loop's lock is enough for a timer that is in the loop: every change takes both.
+            guard isHere || withItemLock({ memberships.first?.loop.refers(to: loop) == true }) else { return nil }
+            // Compare with the present, not with the time at which the batch was found: a timer that was set to fire at once
+            // still fires in this batch (CFRunLoop.c:2515).
+            guard isValid, !isFiring, fireTime <= limit || fireTime <= MonotonicClock.nanoseconds else { return nil }
+            firingLoop.store(Self.address(of: loop), ordering: .releasing)
+            memberships.visitAll { membership in
+                membership.mode.with { $0.park(membership.slot) }
             }
+            return fireTime
         }
 
-        /// Called with the item's lock held.
-        private var isFiring: Bool { firingLoop != nil }
+        private static func address(of loop: HostRunLoop) -> UInt {
+            unsafe UInt(bitPattern: Unmanaged.passUnretained(loop).toOpaque())
+        }
+
+        private var isFiring: Bool { firingLoop.load(ordering: .acquiring) != 0 }
 
         /// Whether its callout is running.
-        var isBeingCalled: Bool { withItemLock { isFiring } }
+        var isBeingCalled: Bool { isFiring }
 
         /// Whether its callout is still running in another loop, which it was in before.
-        ///
-        /// Called with the item's lock held.
         func isFiringElsewhere(than loop: HostRunLoop) -> Bool {
-            firingLoop.map { $0 != ObjectIdentifier(loop) } ?? false
+            let address = firingLoop.load(ordering: .acquiring)
+            return address != 0 && address != Self.address(of: loop)
         }
 
         /// Returns whether the timer waits in a batch: it is in the mode, but neither scheduled there nor firing.
@@ -228,34 +234,51 @@ extension HostRunLoop {
         /// - Parameters:
         ///   - loop: The loop that has fired it.
         ///   - fired: The fire time that had come.
-        func endFiring(in loop: HostRunLoop, fired: Int64) {
+        /// - Returns: How many references the caller must release in addition to its own. Each release is a locked instruction, unless it is
+        ///   one of several.
+        @inline(__always)
+        func endFiring(in loop: HostRunLoop, fired: Int64) -> UInt32 {
             delayedBlock?.finishIfBegun()
             guard intervalNanoseconds > 0 else { return endLastFiring(in: loop) }
+            var left: UInt32 = 0
             updateSchedule {
-                firingLoop = nil
+                left = endCallout()
                 // A date that was set during the callout counts if it is later than the old one (CFRunLoop.c:2560).
                 if fireTime <= fired {
                     fireTime = nextFireTime(after: fired, now: MonotonicClock.nanoseconds)
                 }
             }
+            return left
+        }
+
+        /// Notes that it is not firing any more, and returns how many references are to be released.
+        ///
+        /// Called with the item's lock held.
+        @inline(__always)
+        private func endCallout() -> UInt32 {
+            firingLoop.store(0, ordering: .releasing)
+            let left = leftReferences
+            leftReferences = 0
+            return left
         }
 
         /// Invalidates the timer after its callout; takes as few locks as possible, because most timers end like this.
-        private func endLastFiring(in loop: HostRunLoop) {
+        @inline(__always)
+        private func endLastFiring(in loop: HostRunLoop) -> UInt32 {
             guard !loop.isInheritedByFork else {
                 end()
-                withItemLock { firingLoop = nil }
-                return
+                return withItemLock { endCallout() }
             }
             loop.lock.lock()
             lockItem()
             let wasValid = endLifeWithItemLock()
             let isOver = !wasValid || removeWithLocks(from: loop)
-            firingLoop = nil
+            let left = endCallout()
             unlockItem()
             loop.lock.unlock()
             // Its callout has brought it to another loop, or it was withdrawn.
             if !isOver { removeFromAllLoops() }
+            return left
         }
 
         /// Skips the dates that passed while a repeating timer was in no loop.
@@ -340,13 +363,17 @@ extension HostRunLoop {
 
         override func isMember(of loop: HostRunLoop, in mode: Mode) -> Bool { loop.holds(self, in: mode) }
 
+        @inline(__always)
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
             if toleranceNanoseconds > 0 { mode.noteTolerance() }
             return isFiring ? mode.insert(self) : mode.insert(self, at: fireTime, latest: latestFireTime)
         }
 
+        @inline(__always)
         func leave(_ mode: LoopMode, slot: Int) {
-            mode.removeTimer(at: slot)
+            let isReferenceLeft = isFiring
+            mode.removeTimer(at: slot, leavingReference: isReferenceLeft)
+            if isReferenceLeft { leftReferences &+= 1 }
         }
     }
 }

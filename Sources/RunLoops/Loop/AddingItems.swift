@@ -82,6 +82,7 @@ extension HostRunLoop {
     /// Adds an item to a mode, or to all common ones.
     ///
     /// - Returns: The result, and the modes in which the item is new.
+    @inline(__always)
     func insert<Item: LoopItem>(
         _ item: Item,
         into mode: Mode
@@ -102,6 +103,7 @@ extension HostRunLoop {
     /// Puts an item into a mode, or into all common ones, whether it is withheld or not.
     ///
     /// Called with the lock held.
+    @inline(__always)
     func place<Item: LoopItem>(
         _ item: Item,
         in mode: Mode
@@ -117,6 +119,7 @@ extension HostRunLoop {
     }
 
     /// Inserts an item into all common modes; called with the lock held.
+    @inline(never)
     private func insertIntoCommonModes<Item: LoopItem>(
         _ item: Item
     ) throws(RunLoopError) -> (result: AddResult, entered: [LoopMode]) {
@@ -147,6 +150,7 @@ extension HostRunLoop {
     }
 
     /// Inserts an item into one mode; called with the lock held.
+    @inline(__always)
     private func insert<Item: LoopItem>(
         _ item: Item,
         intoOne target: LoopMode
@@ -277,6 +281,7 @@ extension HostRunLoop {
     }
 
     /// Like `canTake`, with the item's lock held.
+    @inline(__always)
     private func isHome<Item: LoopItem>(to item: Item) -> Bool {
         guard Item.belongsToOneLoop, let first = item.memberships.first else { return true }
         return first.loop.refers(to: self)
@@ -305,6 +310,7 @@ extension HostRunLoop {
     }
 
     /// Called with both locks held, after the membership was removed from the item's.
+    @inline(__always)
     private func remove<Item: LoopItem>(_ item: Item, _ membership: Membership) {
         membership.mode.with { mode in
             item.leave(mode, slot: membership.slot)

@@ -15,7 +15,7 @@ public final class HostRunLoop: @unchecked Sendable {
 
     // MARK: Protected by `lock`
 
-    let lock = CriticalLock()
+    let lock = OwnedLock()
     @safe @exclusivity(unchecked) var modes: ModeTable
     let blocks = BlockQueue()
     let withdrawals = WithdrawalList()
@@ -63,6 +63,7 @@ public final class HostRunLoop: @unchecked Sendable {
         ForkCount.watch()
         madeAtFork = ForkCount.current
         modes = ModeTable(waker.descriptors)
+        if !isMain || ThreadIdentity.isMain { lock.own() }
     }
 
     // MARK: State

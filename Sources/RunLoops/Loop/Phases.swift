@@ -1,3 +1,4 @@
+import CRecoveryPoint
 import LinuxSystem
 import Synchronization
 
@@ -99,15 +100,19 @@ extension HostRunLoop {
         while !timers.isEmpty {
             lock.lock()
             // Counted by hand: it is released once, with the lock free.
-            let next = unsafe timers.next()
-            let fired = unsafe next?._withUnsafeGuaranteedRef { $0.beginFiring(in: self, dueAt: timers.limit) } ?? nil
-            lock.unlock()
-            unsafe next?._withUnsafeGuaranteedRef { timer in
-                guard let fired else { return }
-                callOut(to: timer, in: mode)
-                timer.endFiring(in: self, fired: fired)
+            guard let (next, isHere) = unsafe timers.next() else { return lock.unlock() }
+            let fired = unsafe next._withUnsafeGuaranteedRef {
+                $0.beginFiring(in: self, dueAt: timers.limit, isHere: isHere)
             }
-            unsafe next?.release()
+            lock.unlock()
+            var references: UInt32 = 1
+            if let fired {
+                unsafe next._withUnsafeGuaranteedRef { timer in
+                    callOut(to: timer, in: mode)
+                    references += timer.endFiring(in: self, fired: fired)
+                }
+            }
+            unsafe swift_release_n(next.toOpaque(), references)
         }
     }
 
@@ -138,6 +143,7 @@ extension HostRunLoop {
     }
 
     /// Returns the source that a harvested event belongs to, if that is still there and still interested.
+    @inline(__always)
     func readyPort(_ token: UInt64, _ events: Epoll.Events, in mode: LoopMode) -> ReadyPort? {
         lock.lock()
         let source = mode.ports.source(for: token)
@@ -145,7 +151,7 @@ extension HostRunLoop {
         lock.unlock()
         guard let source, source.isValid else { return nil }
         let port = ReadyPort(source: source, token: token, events: events, departures: departures)
-        return port.readiness.isEmpty ? nil : port
+        return port.isReady ? port : nil
     }
 
     /// The same for an event that may be outdated: it asks the kernel again.

@@ -54,6 +54,8 @@ extension HostRunLoop {
     ) -> RunResult {
         requireOwnProcess(to: "run")
         guard isCurrent else { Misuse.endProcessForWrongThread() }
+        // Another thread may have made the main loop.
+        lock.own()
         // Inside a callout, a fault of the loop's own code must not be resumed at that callout's recovery point.
         let suspended = unsafe hf_recovery_suspend()
         let outerRun = hf_recovery_begin_run()

@@ -27,7 +27,7 @@ final class CommandBuffer<Command: Sendable>: @unchecked Sendable {
     /// So many there are at first.
     private static var firstRoom: Int { 16 }
 
-    private let lock = CriticalLock()
+    private let lock = BriefCriticalLock()
     private let capacity: Int
 
     // Protected by `lock`. A ring: `head` is the place of the oldest command, and `room`, a power of two, the number of places.

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -67,6 +68,27 @@ static void count_fork(void) { __atomic_fetch_add(&hf_forks, 1, __ATOMIC_RELAXED
 static void watch(void) { pthread_atfork(NULL, NULL, count_fork); }
 
 void hf_fork_count_watch(void) { pthread_once(&watched, watch); }
+
+// MARK: membarrier(2)
+
+static bool has_barrier;
+
+// Before there are other threads: later, the kernel waits for a grace period of RCU (sync_runqueues_membarrier_state() in
+// kernel/sched/membarrier.c), which takes milliseconds.
+__attribute__((constructor)) static void register_for_barriers(void) {
+    int saved = errno;
+    has_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    errno = saved;
+}
+
+bool hf_has_barrier_on_all_threads(void) { return has_barrier; }
+
+bool hf_barrier_on_all_threads(void) {
+    int saved = errno;
+    bool passed = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+    errno = saved;
+    return passed;
+}
 
 // MARK: futex(2)
 

@@ -268,6 +268,15 @@ static inline void hf_critical_leave(void) {
     hf_critical_depth -= 1;
 }
 
+/// A number that no other living thread has.
+static inline uintptr_t hf_thread_identity(void) { return (uintptr_t)&hf_critical_depth; }
+
+/// Keeps the compiler from moving reads and writes across this call. The processor may still do so.
+static inline void hf_compiler_barrier(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+/// Releases an object of Swift's so many times by one locked instruction. The runtime exports it; the compiler calls it, too.
+extern void swift_release_n(void *_Nonnull object, uint32_t count);
+
 /// Maps a callout stack of at least `size` bytes with a guard below it. After a fault it lies next to the pages that other stacks keep.
 ///
 /// Returns NULL with `errno` set if there is no memory or no mapping left. Not safe to call from a signal handler: allocates.

@@ -50,6 +50,15 @@ int hf_timerfd_create(void);
 /// Sets a timerfd to a time on the monotonic clock; zero turns it off: timerfd_settime(2). Returns -1 with `errno` set.
 int hf_timerfd_set(int descriptor, int64_t nanoseconds);
 
+/// Whether hf_barrier_on_all_threads() works: the process was registered for it when it was loaded.
+bool hf_has_barrier_on_all_threads(void);
+
+/// Has every thread of the process pass a full memory barrier before it returns: membarrier(2), MEMBARRIER_CMD_PRIVATE_EXPEDITED.
+///
+/// Takes a microsecond or two where other threads run, because the kernel interrupts their processors. Returns false if the kernel refuses,
+/// for example by a filter of system calls that was installed since.
+bool hf_barrier_on_all_threads(void);
+
 /// Sleeps while `*word` is `value`, until woken; may return without a reason: futex(2), FUTEX_WAIT_PRIVATE.
 ///
 /// Provided because the Glibc overlay has no variadic syscall(2). Keeps `errno`. Safe to call from a signal handler.
