@@ -206,6 +206,14 @@ package final class CodeInspector: Sendable {
             )
             return
         }
+        if origin.lacksRoom {
+            logger?.warning(
+                """
+                reports have no lines: to read the program's debug information takes more memory than a limit leaves; allow more, or \
+                ship the program with strip --strip-debug and give its debug file to crashreport symbolicate
+                """
+            )
+        }
         if origin.isMixed {
             logger?.warning(
                 """

@@ -197,6 +197,8 @@ final class Prober {
     func takeEnd(_ event: HFChildEvent) -> Bool {
         guard event.pid == process else { return false }
         var taken = HFChildEvent()
+        // Before its number is free: what it has left behind would pile up.
+        _ = kill(-event.pid, SIGKILL)
         _ = unsafe hf_child_take(event.pid, &taken)
         process = nil
         let end: ProcessEnd = event.code == CLD_EXITED ? .exited(event.status) : .signalled(event.status)

@@ -26,7 +26,7 @@ extension ProgramRunner {
 
     /// Whether it is ready, or has ended well and needs not to be.
     var isDone: Bool {
-        state == .ready || state == .ended && (lastStatus.map(program.isSuccess) ?? false)
+        state == .ready || state == .ended && wasSuccess
     }
 
     /// What `holdfast status` shows of it.

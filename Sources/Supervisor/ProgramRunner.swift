@@ -46,6 +46,8 @@ final class ProgramRunner {
     private(set) var count: EndCount
     /// How the last process has ended.
     private(set) var lastStatus: ProcessEnd?
+    /// Whether that was a success.
+    private(set) var wasSuccess = false
     private(set) var lastVerdict: DeathVerdict?
     private(set) var handOvers = HandOvers()
     /// Whether it was given up: too many early ends.
@@ -478,12 +480,12 @@ final class ProgramRunner {
     private func noteEnd(_ facts: DeathFacts, _ usage: DeathRecord.Usage, of generation: Generation) {
         // Also if a successor is under way, which takes over later.
         if generation === current, let standby, standby.state == .standingBy, intention == nil,
-            standbyPlace?.isReleased == true || program.isStarted(after: facts.status)
+            standbyPlace?.isReleased == true || program.isStarted(after: facts)
         {
             // Before anything is written down: others wait. It may have been told before, by one that died in between.
             standbyPlace?.release()
             standby.noteReleased()
-            noteReleased(standby, isSuccess: program.isSuccess(facts.status))
+            noteReleased(standby, isSuccess: program.isSuccess(facts))
         }
         if generation === current {
             healthCall.cancel()
@@ -550,17 +552,18 @@ final class ProgramRunner {
     private func finish(_ facts: DeathFacts, _ usage: DeathRecord.Usage, of generation: Generation?) {
         let lived = generation?.child.age ?? .zero
         lastStatus = facts.status
+        wasSuccess = program.isSuccess(facts)
         lastVerdict = DeathVerdict(of: facts)
         if intention == nil {
-            count.note(lived: lived, isSuccess: program.isSuccess(facts.status), program.backOff)
+            count.note(lived: lived, isSuccess: wasSuccess, program.backOff)
             // One that has done its work takes nobody with it, as a transient child of Erlang's supervisor.
-            let isDone = program.isSuccess(facts.status) && !program.isStarted(after: facts.status)
+            let isDone = wasSuccess && !program.isStarted(after: facts)
             if successor == nil, !isDone { connections.died(self) }
         }
         var action = "The next one is under way."
         if successor == nil || intention != nil {
             let jitter = Double.random(in: 0...1)
-            let decision = EndDecision(of: program, intention, after: facts.status, lived: lived, count, jitter: jitter)
+            let decision = EndDecision(of: program, intention, after: facts, lived: lived, count, jitter: jitter)
             (next, action) = (decision.next, decision.words)
             if decision.givesUp { hasGivenUp = true }
         }

@@ -61,6 +61,7 @@ package final class Supervisor {
     private var killer: HostRunLoop.Timer?
     private let earlierChildren = Set(Orphans.all())
     private var toldOrphans: Set<CInt> = []
+    private var areOrphansLate = false
 
     /// A supervisor that cannot begin, and what to do.
     package struct StartError: Error, CustomStringConvertible {
@@ -243,8 +244,9 @@ package final class Supervisor {
     private func noteEnd(of runner: ProgramRunner) {
         if runner.hasGivenUp {
             status = Self.gaveUpStatus
-        } else if status == 0, let last = runner.lastStatus {
-            status = runner.program.isSuccess(last) ? 0 : last.shellStatus
+        } else if status == 0, let last = runner.lastStatus, !runner.wasSuccess {
+            // One that hung, and took the signal for a polite one, did not end well.
+            status = last.shellStatus == 0 ? ProcessEnd.signalled(SIGABRT).shellStatus : last.shellStatus
         }
         if runners.count > 1, !isStopping {
             // The others go on, unless it was given up.
@@ -307,6 +309,7 @@ package final class Supervisor {
         let limit = plan.programs.map(\.stopTimeout).max() ?? .seconds(10)
         let timer = HostRunLoop.Timer(label: "orphans are to have ended", after: limit, repeating: .milliseconds(100)) {
             [self] _ in
+            areOrphansLate = true
             for pid in orphans { _ = kill(pid, SIGKILL) }
         }
         killer = timer
@@ -317,7 +320,13 @@ package final class Supervisor {
     private var orphans: [CInt] { Orphans.all().filter { !earlierChildren.contains($0) } }
 
     /// Tells those to end who have not been told: an orphan that ends leaves others.
+    ///
+    /// After their time those that are new, which an order to end may have made, are killed at once.
     private func tellOrphans() {
+        if areOrphansLate {
+            for pid in orphans { _ = kill(pid, SIGKILL) }
+            return
+        }
         for pid in orphans where toldOrphans.insert(pid).inserted {
             _ = kill(pid, SIGTERM)
             _ = kill(pid, SIGCONT)
@@ -486,12 +495,16 @@ package final class Supervisor {
         _ word: String
     ) {
         let before = wanted.map { ($0, $0.pid) }
+        // What an order before this one has yet to end, or has ended, is started anew by that one.
+        let others = wanted.filter { runner in
+            !renewals.contains { $0 === runner } && (renewals.isEmpty || runner.state != .idle)
+        }
         if wanted.count > 1 {
-            renewals = wanted
-            renewalReason = reason
+            if renewals.isEmpty { renewalReason = reason }
+            renewals = runners.filter { runner in (renewals + others).contains { $0 === runner } }
             renewNext()
         } else {
-            for runner in wanted { runner.restart(because: reason) }
+            for runner in others { runner.restart(because: reason) }
         }
         answer.wait(
             for: {

@@ -1,3 +1,4 @@
+import CLinuxShims
 import Glibc
 
 /// What the kernel says of a process in one line: `/proc/PID/stat` of proc(5).

@@ -2,6 +2,8 @@ import CrashReports
 import Foundation
 import Glibc
 import LinuxSystem
+import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -79,6 +81,50 @@ import Testing
         #expect(try supervised.order("restart").end == .exited(0))
         #expect(try Self.lines(supervised, 6).map(\.words) == ["stop c", "stop b", "stop a", "a", "b", "c"])
         withExtendedLifetime(folder) {}
+    }
+
+    @Test(arguments: ["c", "b", "a"])
+    func `An order for one that a restart of all is just ending is carried out with it`(name: String) throws {
+        let folder = try TemporaryFolder()
+        let programs = ["a", "b", "c"].map { program in
+            """
+            [Program \(program)]
+            Type=exec
+            ExecStart=sh -c 'trap "echo ending \(program); until [ -e \(folder.path)/\(program) ]; do sleep 0.01; done; exit" TERM; \
+            echo \(program) $$; while :; do sleep 0.01; done'
+            Restart=always
+
+            """
+        }
+        let supervised = try Supervised(file: try folder.write(programs.joined(), to: "programs"))
+        let before = Set(try Self.lines(supervised, 3).map(\.pid))
+        let orders = DispatchGroup()
+        let answers = Mutex<[Bool]>([])
+        let client = try ControlClient(control: nil, store: FilePath(supervised.store.path), program: nil)
+        func order(_ program: String?) {
+            orders.enter()
+            // Not a queue's thread: there are few, and all may wait for answers.
+            Thread.detachNewThread {
+                let answer = try? client.ask(ControlRequest(.restart, program: program))
+                answers.withLock { $0.append(answer == "restarted") }
+                orders.leave()
+            }
+        }
+        order(nil)
+        for program in ["c", "b", "a"] {
+            #expect(try supervised.line() == "ending \(program)")
+            if program == name {
+                order(program)
+                // So that the order is there.
+                for _ in 0..<3 { _ = try supervised.status() }
+            }
+            _ = try folder.write("", to: program)
+        }
+        let after = try Self.lines(supervised, 3)
+        #expect(Set(after.map(\.words)) == ["a", "b", "c"])
+        #expect(before.isDisjoint(with: after.map(\.pid)))
+        orders.wait()
+        #expect(answers.withLock { $0 } == [true, true])
     }
 
     @Test func `One that has done its work takes nobody with it, and a restart of all waits for it`() throws {

@@ -63,6 +63,10 @@ import Testing
         var program = Program(name: "a", command: ["a"])
         program.restarts = policy
         program.successes = [.exited(4)]
-        #expect(program.isStarted(after: end) == isStarted)
+        #expect(program.isStarted(after: DeathFacts(status: end)) == isStarted)
+        // One that hung had no success, whatever its status.
+        let hung = DeathFacts(status: end, order: .watchdog(nil))
+        #expect(program.isStarted(after: hung) == (policy != .never))
+        #expect(!program.isSuccess(hung))
     }
 }

@@ -137,6 +137,42 @@ import Testing
         #expect(run.reports.first?.death?.cause == "watchdog")
     }
 
+    @Test func `One that had to be ended because it hung was no success, whatever its status`() throws {
+        let script =
+            Self.notifier + """
+                import signal, sys
+                signal.signal(signal.SIGABRT, lambda *_: sys.exit(0))
+                say('READY=1\\nWATCHDOG=1')
+                while True: time.sleep(1000)
+                """
+        let options = ["--ready", "notify", "--watchdog", "100ms"]
+        let run = try Supervised.run(options, ["python3", "-c", script])
+        #expect(run.end == .exited(134))
+        #expect(run.reports.first?.death?.cause == "watchdog")
+    }
+
+    @Test func `What a probe leaves behind is ended with it`() throws {
+        let folder = try TemporaryFolder()
+        let command = "sleep 1000 & echo $! >> \(folder.path)/left"
+        let supervised = try Supervised(
+            ["--probe", "exec:\(command)", "--probe-interval", "10ms"],
+            [
+                "sh", "-c",
+                """
+                touch \(folder.path)/left
+                until [ $(wc -l < \(folder.path)/left) -ge 3 ]; do sleep 0.01; done
+                echo enough
+                exec sleep 1000
+                """,
+            ]
+        )
+        #expect(try supervised.line() == "enough")
+        let left = try String(contentsOfFile: folder.path + "/left", encoding: .utf8).split(separator: "\n").prefix(2)
+        for pid in left.compactMap({ CInt($0) }) { #expect(kill(pid, 0) == -1 && errno == ESRCH) }
+        supervised.process.kill(SIGTERM)
+        _ = try supervised.process.wait()
+    }
+
     @Test func `A message of a stranger does not count`() throws {
         let folder = try TemporaryFolder()
         let script =

@@ -17,6 +17,7 @@ private final class Protected: @unchecked Sendable {
     init(patience: UInt32) { lock = OwnedLock(patience: patience) }
 
     func own() { lock.own() }
+    func disown() { lock.disown() }
     func enter() { lock.lock() }
     func tryToEnter() -> Bool { lock.tryLock() }
     func leave() { lock.unlock() }
@@ -48,7 +49,10 @@ struct OwnedLockTests {
                     if index == 0 || round % 2 == 0 {
                         protected.add()
                     } else {
-                        while !protected.tryToEnter() { sched_yield() }
+                        guard protected.tryToEnter() else {
+                            protected.add()
+                            continue
+                        }
                         protected.number += 1
                         protected.leave()
                     }
@@ -103,7 +107,8 @@ struct OwnedLockTests {
             protected.enter()
             #expect(try !tryByOther())
             protected.leave()
-            #expect(try tryByOther())
+            // Only while the owner uses the mutex, too.
+            #expect(try tryByOther() == (patience > 1 || !hf_has_barrier_on_all_threads()))
         }
         let isInside = Flag()
         let isSeen = Flag()
@@ -141,6 +146,21 @@ struct OwnedLockTests {
         protected.number = 7
         protected.leave()
         #expect(try other.join() == 7)
+    }
+
+    @Test("A thread that leaves it gives it back, whichever way it had it", arguments: [1, 1000] as [UInt32])
+    func disowning(patience: UInt32) throws {
+        let protected = Protected(patience: patience)
+        try NewThread { _ in
+            protected.own()
+            for _ in 0..<3 { protected.add() }
+            protected.disown()
+            // It has no way of its own any more.
+            for _ in 0..<3 { protected.add() }
+        }.join()
+        #expect(try NewThread { _ in protected.tryToEnter() }.join())
+        protected.leave()
+        #expect(protected.number == 6)
     }
 
     @Test("In a forked child, threads can be asked to pass a barrier, as in its parent")

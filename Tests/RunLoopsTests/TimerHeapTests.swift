@@ -110,7 +110,10 @@ struct TimerHeapTests {
         #expect(due == Array(0...41))
     }
 
-    @Test("Many that are due at once come in their order, and leave a heap behind", arguments: [33, 200, 1024, 1500])
+    @Test(
+        "Many that are due at once come in their order, and leave a heap behind",
+        arguments: [40, 80, 200, 1024, 1500]
+    )
     func batches(size: Int) throws {
         var random = SystemRandomNumberGenerator()
         for share in [0.0, 0.1, 0.25, 0.6, 1.0] {

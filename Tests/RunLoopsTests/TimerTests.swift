@@ -1,4 +1,6 @@
 import RunLoops
+import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Timers", .timeLimit(.minutes(10)))
@@ -88,6 +90,36 @@ struct TimerTests {
 
     private struct Weak {
         weak var timer: Timer?
+    }
+
+    @Test("A timer may be taken out of the common items of another loop while it fires")
+    func commonElsewhere() throws {
+        let rounds = 20_000
+        let current = Mutex<(loop: HostRunLoop, timer: Timer)?>(nil)
+        let isOver = Flag()
+        let other = NewThread { otherLoop in
+            while !isOver.isSet {
+                guard let (_, timer) = current.withLock({ $0.take() }) else { continue }
+                otherLoop.remove(timer, from: .common)
+            }
+        }
+        let otherLoop = other.loop
+        let fired = try onNewThread { loop in
+            let fired = Cell(0)
+            loop.add(HostRunLoop.Source(label: "keeps the mode") { _ in })
+            for _ in 0..<rounds {
+                let timer = Timer(label: "t", fireAt: .now) { _ in fired.value += 1 }
+                otherLoop.add(timer, to: .common)
+                otherLoop.remove(timer)
+                loop.add(timer)
+                current.withLock { $0 = (otherLoop, timer) }
+                loop.run(in: .default, for: .zero)
+            }
+            return fired.value
+        }
+        isOver.set()
+        _ = try other.join()
+        #expect(fired == rounds)
     }
 
     @Test("A timer never fires early, and missed fires are one that keeps the phase")

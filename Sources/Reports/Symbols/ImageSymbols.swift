@@ -15,13 +15,15 @@ final class ImageSymbols {
     /// - Parameters:
     ///   - files: The files.
     ///   - finder: Finds what these refer to.
-    ///   - mostDebugBytes: Debug information beyond this is not read: only symbol names are given then.
+    ///   - mostDebugBytes: Debug information beyond this, or beyond what a limit of memory leaves, is not read: only symbol names are given
+    ///     then.
     init?(_ files: ImageFiles, finder: DebugFileFinder, mostDebugBytes: UInt64) {
         guard let base = files.binary ?? files.debug else { return nil }
         let symbolFile = [files.binary, files.debug].lazy.compactMap { $0 }.first(where: \.hasSymbols)
         let debugFile = files.debug ?? base
         let debugBytes = debugFile.debugInformationBytes()
-        let isAffordable = debugBytes <= mostDebugBytes
+        let isAffordable =
+            debugBytes <= mostDebugBytes && (debugBytes == 0 || SymbolFiles.Budget.isThereRoom(for: debugBytes))
         self.linkedBase = base.linkedBase
         self.binary = files.binary
         self.symbols = SymbolTable(of: symbolFile ?? base)

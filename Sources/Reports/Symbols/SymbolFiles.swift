@@ -1,3 +1,5 @@
+internal import LinuxSystem
+
 /// The files of images that were opened, for as many symbolicators as one likes.
 ///
 /// For use from one thread at a time.
@@ -13,6 +15,18 @@ package final class SymbolFiles {
         package static let agent = Budget(imageBytes: 256 << 20, totalBytes: 512 << 20)
         /// For a command that somebody waits for.
         package static let command = Budget(imageBytes: 4 << 30, totalBytes: 6 << 30)
+
+        /// Whether a limit leaves the memory that debug information takes while it is read: beyond it, the kernel would kill the process.
+        ///
+        /// A file of 61 MB with 40 MB of debug information took 50 to 60 MB.
+        ///
+        /// - Parameters:
+        ///   - bytes: How much debug information there is.
+        ///   - room: What is left.
+        /// - Returns: Whether there is room.
+        static func isThereRoom(for bytes: UInt64, in room: UInt64 = MemoryRoom.bytes()) -> Bool {
+            room > 8 << 20 && bytes <= (room - 8 << 20) / 5 * 4
+        }
     }
 
     private struct Key: Hashable {

@@ -3,7 +3,7 @@ import LinuxSystem
 
 /// A lock under which no user code runs and no fault is resumed.
 ///
-/// Take a loop's lock (`OwnedLock`) before an item's (`BriefCriticalLock`), then one of the others, and never two of the same kind.
+/// The order is: a loop's lock (`OwnedLock`), that of a queue of commands, an item's, another one; never two of the same kind.
 struct CriticalLock: ~Copyable, Sendable {
     private let futex = FutexLock()
 
@@ -24,17 +24,6 @@ struct CriticalLock: ~Copyable, Sendable {
         futex.lock()
     }
 
-    /// Takes the lock if nobody holds it; returns whether it did, and `unlock()` must follow.
-    ///
-    /// As it does not wait, it may be tried with an item's lock held.
-    @inline(__always)
-    func tryLock() -> Bool {
-        hf_critical_enter()
-        if futex.tryLock() { return true }
-        hf_critical_leave()
-        return false
-    }
-
     /// Releases the lock.
     @inline(__always)
     func unlock() {
@@ -43,7 +32,7 @@ struct CriticalLock: ~Copyable, Sendable {
     }
 }
 
-/// A lock for sections of some ten instructions, which a thread nearly always finds free: an item's, or that of a queue of commands.
+/// A lock that a thread nearly always finds free, because it is held for some ten instructions: an item's, or that of a queue of commands.
 ///
 /// As with `CriticalLock`, no user code runs and no fault is resumed while it is held. It saves one of the two locked instructions, because
 /// it wakes nobody: see `BriefLock`.

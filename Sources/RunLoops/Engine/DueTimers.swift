@@ -29,7 +29,7 @@ struct DueTimers {
     private static var distance: Int { 4 }
     /// How far ahead the closure's memory is prefetched; by then the timer, which has its address, has been prefetched.
     private static var closureDistance: Int { 2 }
-    /// How many are taken in one go with the lock held, because other threads need the lock, too.
+    /// How many are taken one by one with the lock held, because other threads need the lock, too.
     private static var portion: Int { 256 }
 
     /// Begins a batch of a mode's timers, after the previous batch was fired.
@@ -74,11 +74,11 @@ struct DueTimers {
     /// Whether all were taken.
     fileprivate var isEmpty: Bool { timers.isEmpty }
 
-    /// Returns the next timer, with a reference that the caller must release, and whether it is still in the mode.
+    /// Returns the next timer, with a reference that the caller must release, and its slot if it is still in the mode.
     ///
     /// Called with the loop's lock held, because it looks ahead in the mode's heap.
     @inline(__always)
-    fileprivate mutating func next() -> (timer: Unmanaged<HostRunLoop.Timer>, isHere: Bool)? {
+    fileprivate mutating func next() -> (timer: Unmanaged<HostRunLoop.Timer>, slot: Int?)? {
         let last = timers.count - 1
         if last >= Self.distance { Prefetch.object(at: timers[last - Self.distance].address) }
         if last >= Self.closureDistance {
@@ -87,7 +87,7 @@ struct DueTimers {
             mode?.timers.prefetch(entry.slot)
         }
         guard let entry = timers.popLast() else { return nil }
-        return unsafe (entry.timer, mode?.timers.address(at: entry.slot) == entry.address)
+        return unsafe (entry.timer, mode?.timers.address(at: entry.slot) == entry.address ? entry.slot : nil)
     }
 
     /// Puts them back into the order of their mode for a nested run, which fires them if it gets to them first.
@@ -158,9 +158,9 @@ struct TimerService {
     @inline(__always)
     var isEmpty: Bool { due.isEmpty }
 
-    /// Returns the next timer of the batch, with a reference that the caller must release, and whether it is still in the mode.
+    /// Returns the next timer of the batch, with a reference that the caller must release, and its slot if it is still in the mode.
     ///
     /// Called with the loop's lock held.
     @inline(__always)
-    mutating func next() -> (timer: Unmanaged<HostRunLoop.Timer>, isHere: Bool)? { unsafe due.next() }
+    mutating func next() -> (timer: Unmanaged<HostRunLoop.Timer>, slot: Int?)? { unsafe due.next() }
 }

@@ -45,7 +45,7 @@ struct OwnedLock: ~Copyable, Sendable {
 
     private static var mostPatience: UInt32 { 1 << 16 }
     /// How long to wait in place of a barrier that the kernel refuses: a processor's writes are visible long before.
-    private static var drainTime: UInt32 { 10_000 }
+    private static var drainTime: Int64 { 10_000_000 }
 
     /// Makes the calling thread the owner, for good.
     ///
@@ -57,7 +57,22 @@ struct OwnedLock: ~Copyable, Sendable {
         }
     }
 
-    /// How often another thread has ended the owner's way without the mutex.
+    /// Leaves the lock without an owner, which must be the calling thread.
+    func disown() {
+        lock()
+        patience.store(0, ordering: .relaxed)
+        owner.store(0, ordering: .relaxed)
+        if isInside.load(ordering: .relaxed) != 0 {
+            isInside.store(0, ordering: .releasing)
+            // Whoever reads this need not wait: nothing is changed under the lock any more.
+            isShared.store(1, ordering: .releasing)
+        } else {
+            mutex.unlock()
+        }
+        hf_critical_leave()
+    }
+
+    /// How often another thread has made the owner use the mutex.
     var interruptionCount: UInt32 { interruptions.load(ordering: .relaxed) }
 
     /// Runs `body` with the lock held.
@@ -78,9 +93,9 @@ struct OwnedLock: ~Copyable, Sendable {
         if !enter() { lockAsOwner() }
     }
 
-    /// Takes the lock if nobody holds it; returns whether it did, and `unlock()` must follow.
+    /// Takes the lock if that takes no time; returns whether it did, and `unlock()` must follow.
     ///
-    /// As it does not wait for the lock, it may be tried with an item's lock held.
+    /// It does not wait, so it may be tried with an item's lock held. Another thread cannot have it while the owner does without the mutex.
     @inline(__always)
     func tryLock() -> Bool {
         hf_critical_enter()
@@ -109,6 +124,7 @@ struct OwnedLock: ~Copyable, Sendable {
     /// Takes the lock without the mutex; returns whether that was possible.
     @inline(__always)
     private func enter() -> Bool {
+        assert(isInside.load(ordering: .relaxed) == 0, "the lock is not recursive")
         isInside.store(1, ordering: .relaxed)
         hf_compiler_barrier()
         if isShared.load(ordering: .acquiring) == 0 { return true }
@@ -134,6 +150,8 @@ struct OwnedLock: ~Copyable, Sendable {
     @inline(never)
     private func lockAsOther() {
         mutex.lock()
+        quiet.store(0, ordering: .relaxed)
+        guard isShared.load(ordering: .acquiring) == 0 else { return }
         share()
         var wait = SpinWait()
         while isInside.load(ordering: .acquiring) != 0 { wait.pause() }
@@ -141,31 +159,24 @@ struct OwnedLock: ~Copyable, Sendable {
 
     @inline(never)
     private func tryLockAsOther() -> Bool {
-        guard mutex.tryLock() else { return false }
-        share()
-        // Also while the owner only looks whether it can enter.
-        if isInside.load(ordering: .acquiring) == 0 { return true }
+        // To stop the owner takes microseconds, and the caller holds an item's lock.
+        guard isShared.load(ordering: .relaxed) != 0, mutex.tryLock() else { return false }
+        quiet.store(0, ordering: .relaxed)
+        if isShared.load(ordering: .acquiring) != 0 { return true }
         mutex.unlock()
         return false
     }
 
-    /// Ends the owner's way without the mutex; called with the mutex held.
+    /// Makes the owner use the mutex from now on, which is held.
     ///
-    /// Afterwards the owner is inside without it only as long as `isInside` is 1. That may have been so since another thread did this, and gave
-    /// up.
-    @inline(__always)
+    /// Afterwards the owner is inside without it only as long as `isInside` is 1.
     private func share() {
-        quiet.store(0, ordering: .relaxed)
-        if isShared.load(ordering: .relaxed) == 0 { interrupt() }
-    }
-
-    @inline(never)
-    private func interrupt() {
         interruptions.store(interruptions.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         isShared.store(1, ordering: .relaxed)
         hf_compiler_barrier()
         guard !hf_barrier_on_all_threads() else { return }
         patience.store(0, ordering: .relaxed)
-        usleep(Self.drainTime)
+        let end = MonotonicClock.nanoseconds + Self.drainTime
+        while MonotonicClock.nanoseconds < end { usleep(1000) }
     }
 }

@@ -175,7 +175,7 @@ final class TimerHeap<Element> {
     /// - Returns: Whether no such element is left.
     @inline(__always)
     func parkAll(notAfter limit: Int64, atMost most: Int, _ body: (_ slot: Int, _ key: Key) -> Void) -> Bool {
-        if nodes.count >= Self.fewest, nodes.count <= DueSort.most, gather(notAfter: limit) {
+        if nodes.count >= Self.fewestSorted, nodes.count <= DueSort.most, gather(notAfter: limit) {
             parkGathered(notAfter: limit, body)
             return true
         }
@@ -187,8 +187,8 @@ final class TimerHeap<Element> {
         return taken < most
     }
 
-    /// With fewer elements, sorting saves nothing.
-    private static var fewest: Int { 32 }
+    /// For fewer elements, sorting saves nothing.
+    private static var fewestSorted: Int { 64 }
 
     /// Gathers the nodes whose deadlines are not after `limit`; returns whether they are so many that it is worth while to sort them.
     private func gather(notAfter limit: Int64) -> Bool {
@@ -206,7 +206,7 @@ final class TimerHeap<Element> {
             }
             looked += 1
         }
-        guard found.count &* 4 >= nodes.count else { return false }
+        guard found.count >= Self.fewestSorted, found.count &* 4 >= nodes.count else { return false }
         for place in 0..<found.count { found[place] = nodes[found[place].slot] }
         return true
     }

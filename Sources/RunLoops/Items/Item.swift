@@ -16,7 +16,7 @@ extension HostRunLoop {
         private let valid = Atomic<Bool>(true)
         /// The modes and loops that it is in.
         ///
-        /// Protected by the item's lock; changes also need the loop's lock.
+        /// Protected by the item's lock; changes also need the lock of the loop that they are about, which may be another one for each.
         @safe @exclusivity(unchecked) final var memberships = Memberships()
 
         init(_ identifier: UInt64 = ItemIdentifier.next(), label: String, isolation: (any Actor)?) {

@@ -15,8 +15,10 @@ extension HostRunLoop {
         @safe @exclusivity(unchecked) private var toleranceNanoseconds: Int64 = 0
         /// The address of the loop in which its callout is running; 0 for none.
         ///
-        /// Written with that loop's lock held.
+        /// Set with that loop's lock held, and cleared with the item's.
         private let firingLoop = Atomic<UInt>(0)
+        /// How many modes it is in: of one loop, under whose lock it may be read without the item's.
+        @safe @exclusivity(unchecked) private var modeCount = 0
         /// How many references of heaps to it are still to be released, because it left them while it was firing.
         @safe @exclusivity(unchecked) private var leftReferences: UInt32 = 0
 
@@ -189,20 +191,40 @@ extension HostRunLoop {
         /// - Parameters:
         ///   - loop: The loop that fires it.
         ///   - limit: The time for which the batch was found; only a later fire time needs another look at the clock.
-        ///   - isHere: Whether it is known to be in the loop.
+        ///   - slot: Its place in a mode; `nil` if it is not in the mode any more.
+        ///   - mode: The mode.
         /// - Returns: The fire time that has come, or `nil` if the timer is invalid, postponed, firing or not in the loop.
         @inline(__always)
-        func beginFiring(in loop: HostRunLoop, dueAt limit: Int64, isHere: Bool) -> Int64? {
-            // The loop's lock is enough for a timer that is in the loop: every change takes both.
-            guard isHere || withItemLock({ memberships.first?.loop.refers(to: loop) == true }) else { return nil }
-            // Compare with the present, not with the time at which the batch was found: a timer that was set to fire at once
-            // still fires in this batch (CFRunLoop.c:2515).
-            guard isValid, !isFiring, fireTime <= limit || fireTime <= MonotonicClock.nanoseconds else { return nil }
+        func beginFiring(in loop: HostRunLoop, dueAt limit: Int64, at slot: Int?, of mode: LoopMode) -> Int64? {
+            guard let slot, modeCount == 1 else { return beginFiringSomewhere(in: loop, dueAt: limit) }
+            // The loop's lock is enough: whatever is read here changes under that and the item's. Not so its memberships, to which another
+            // loop's lock belongs, too, if it is common there.
+            guard isToFire(limit) else { return nil }
             firingLoop.store(Self.address(of: loop), ordering: .releasing)
-            memberships.visitAll { membership in
-                membership.mode.with { $0.park(membership.slot) }
-            }
+            mode.park(slot)
             return fireTime
+        }
+
+        /// The same for one that is in several modes, or not in the mode any more.
+        @inline(never)
+        private func beginFiringSomewhere(in loop: HostRunLoop, dueAt limit: Int64) -> Int64? {
+            withItemLock {
+                guard memberships.first?.loop.refers(to: loop) == true, isToFire(limit) else { return nil }
+                firingLoop.store(Self.address(of: loop), ordering: .releasing)
+                memberships.visitAll { membership in
+                    membership.mode.with { $0.park(membership.slot) }
+                }
+                return fireTime
+            }
+        }
+
+        /// Whether it is to fire in a batch that was found for a time.
+        ///
+        /// Compared with the present, not with that time: a timer that was set to fire at once still fires in this batch (CFRunLoop.c:2515).
+        @inline(__always)
+        private func isToFire(_ limit: Int64) -> Bool {
+            // In this order: another loop, in which it has just fired for the last time, writes them the other way round.
+            !isFiring && isValid && (fireTime <= limit || fireTime <= MonotonicClock.nanoseconds)
         }
 
         private static func address(of loop: HostRunLoop) -> UInt {
@@ -365,12 +387,14 @@ extension HostRunLoop {
 
         @inline(__always)
         func enter(_ mode: LoopMode) throws(RunLoopError) -> Int {
+            modeCount &+= 1
             if toleranceNanoseconds > 0 { mode.noteTolerance() }
             return isFiring ? mode.insert(self) : mode.insert(self, at: fireTime, latest: latestFireTime)
         }
 
         @inline(__always)
         func leave(_ mode: LoopMode, slot: Int) {
+            modeCount &-= 1
             let isReferenceLeft = isFiring
             mode.removeTimer(at: slot, leavingReference: isReferenceLeft)
             if isReferenceLeft { leftReferences &+= 1 }

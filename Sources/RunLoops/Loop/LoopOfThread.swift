@@ -61,6 +61,7 @@ extension HostRunLoop {
         progress.endForEver()
         pthread_setspecific(Self.key, nil)
         hf_loop_events_release()
+        lock.disown()
     }
 
     /// Removes all items: sources are told, timers and observers stay valid, blocks are released without being run.
@@ -76,7 +77,7 @@ extension HostRunLoop {
             for item in released {
                 item.withItemLock { item.memberships.endCommon(of: self) }
             }
-            droppedBlocks = blocks.removeAll(isLast: true)
+            droppedBlocks = blocks.close()
             droppedPerforms = blocks.unlistAll()
             var left: [(item: any LoopItem, mode: LoopMode)] = []
             for mode in modes.all.sorted(by: { $0.number < $1.number }) {

@@ -98,11 +98,13 @@ extension HostRunLoop {
     func fireTimers(in mode: LoopMode) {
         takeDueTimers(of: mode)
         while !timers.isEmpty {
+            // A callout may have forked, and returned in the child.
+            requireOwnProcess(to: "go on with")
             lock.lock()
             // Counted by hand: it is released once, with the lock free.
-            guard let (next, isHere) = unsafe timers.next() else { return lock.unlock() }
+            guard let (next, slot) = unsafe timers.next() else { return lock.unlock() }
             let fired = unsafe next._withUnsafeGuaranteedRef {
-                $0.beginFiring(in: self, dueAt: timers.limit, isHere: isHere)
+                $0.beginFiring(in: self, dueAt: timers.limit, at: slot, of: mode)
             }
             lock.unlock()
             var references: UInt32 = 1

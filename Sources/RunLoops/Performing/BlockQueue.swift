@@ -92,18 +92,22 @@ final class BlockQueue: @unchecked Sendable {
         cancelledCount += 1
         guard cancelledCount * 2 >= entries.count + inbox.count else { return }
         cancelledCount = 0
-        var all = removeAll(isLast: false)
+        // Before the inbox is empty: the loop's thread looks at both without the lock, and must not find nothing while some are in neither.
+        publishedCount.store(entries.count + inbox.count, ordering: .sequentiallyConsistent)
+        var all = BlockList()
+        swap(&all, &entries)
+        inbox.takeAll(into: &all, isLast: false)
         while let block = all.popFirst() {
             if block.isPending { entries.append(block) } else { swept.append(block) }
         }
         publishCount()
     }
 
-    /// Removes all blocks; if these are the last, no more are accepted without the lock.
-    func removeAll(isLast: Bool) -> BlockList {
+    /// Removes all blocks; no more are accepted without the lock.
+    func close() -> BlockList {
         var all = BlockList()
         swap(&all, &entries)
-        inbox.takeAll(into: &all, isLast: isLast)
+        inbox.takeAll(into: &all, isLast: true)
         publishCount()
         return all
     }

@@ -157,7 +157,8 @@ extension HostRunLoop {
                 callOut(to: block, in: mode)
             case .object(let block):
                 guard block.matches(mode, isUsual: isUsual, isCommon: isCommon) else {
-                    kept.append(.object(block))
+                    // One that was cancelled is counted no more.
+                    if block.isPending { kept.append(.object(block)) }
                     continue
                 }
                 // A cancelled block does not count: nothing has run.

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Which commands of those that a loop has drawn from a queue at once still wait; it takes them one by one without the queue's lock.
 ///
-/// A command is claimed by one atomic addition, where the lock takes two locked instructions. Only the loop that draws claims without the lock,
+/// A command is claimed by one atomic addition, where the lock takes as much again. Only the loop that draws claims without the lock,
 /// and only it draws again; so what others have claimed is out of its place before that is used once more.
 ///
 /// Not generic: who uses it from code for every type of command would ask for its type each time (96 ns a command instead of 35).

@@ -14,9 +14,13 @@ final class ControlServer {
     private var source: HostRunLoop.PortSource?
     private var waiting: [Answer] = []
     private var clients: [CInt: HostRunLoop.PortSource] = [:]
+    /// Those that have not asked for anything yet, the oldest first.
+    private var silent: [CInt] = []
     private let obey: @MainActor (ControlRequest, Answer) -> Void
 
-    /// Who may be connected at the same time: more are turned away.
+    /// Who may be connected at the same time.
+    ///
+    /// Beyond that, one that has not asked for anything makes room, and if all have, more are turned away.
     private static let mostClients = 64
 
     /// Opens it.
@@ -52,6 +56,7 @@ final class ControlServer {
 
     private func accept() {
         guard let listener, let connection = try? PacketSocket.accept(from: listener.rawValue) else { return }
+        if clients.count >= Self.mostClients, let oldest = silent.first { drop(oldest) }
         guard clients.count < Self.mostClients else { return }
         let number = connection.release()
         let client = HostRunLoop.PortSource(label: "order", descriptor: FileDescriptor(rawValue: number)) {
@@ -59,12 +64,14 @@ final class ControlServer {
             take(from: number)
         }
         clients[number] = client
+        silent.append(number)
         _ = try? HostRunLoop.main.add(client, to: .common)
     }
 
     private func drop(_ number: CInt) {
         guard let client = clients.removeValue(forKey: number) else { return }
         client.invalidate()
+        silent.removeAll { $0 == number }
         waiting.removeAll { $0.number == number }
         _ = Glibc.close(number)
     }
@@ -77,6 +84,7 @@ final class ControlServer {
         // Nobody wants them, also with a message of no bytes, which is no end.
         for descriptor in packet?.1.descriptors ?? [] { _ = Glibc.close(descriptor) }
         guard let (count, extras) = packet, count > 0 else { return drop(number) }
+        silent.removeAll { $0 == number }
         let answer = Answer(number)
         guard let sender = extras.credentials, sender.user == geteuid() || sender.user == 0 else {
             return answer.fail("only the user of the supervisor and root may ask")

@@ -78,6 +78,14 @@ struct DeathFacts: Sendable {
         case childOfAnother
     }
 
+    /// Whether the supervisor ended it because it did not answer, or was not ready in time.
+    var hung: Bool {
+        switch order {
+        case .watchdog, .probe, .startTimeout: true
+        case .stop, nil: false
+        }
+    }
+
     var status: ProcessEnd
     /// Nil if its supervisor has seen it: then the status is what the kernel said.
     var unseen: Unseen?

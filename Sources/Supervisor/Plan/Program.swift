@@ -76,11 +76,14 @@ package struct Program: Sendable {
     /// Whether an end is a success.
     func isSuccess(_ status: ProcessEnd) -> Bool { status == .exited(0) || successes.contains(status) }
 
+    /// The same, of one that was seen: one that had to be ended because it hung was none, whatever its status.
+    func isSuccess(_ facts: DeathFacts) -> Bool { isSuccess(facts.status) && !facts.hung }
+
     /// Whether it is started again after an end that nobody asked for.
-    func isStarted(after status: ProcessEnd) -> Bool {
+    func isStarted(after facts: DeathFacts) -> Bool {
         switch restarts {
         case .never: false
-        case .onFailure: !isSuccess(status)
+        case .onFailure: !isSuccess(facts)
         case .always: true
         }
     }

@@ -29,14 +29,14 @@ struct EndDecision {
     /// - Parameters:
     ///   - program: The program.
     ///   - intention: What was asked for.
-    ///   - status: How the process has ended.
+    ///   - facts: How the process has ended.
     ///   - lived: How long it has lived.
     ///   - count: How many ends there were, with this one.
     ///   - jitter: From 0 to 1, for the back-off.
     init(
         of program: Program,
         _ intention: Intention?,
-        after status: ProcessEnd,
+        after facts: DeathFacts,
         lived: Duration,
         _ count: EndCount,
         jitter: Double
@@ -46,7 +46,7 @@ struct EndDecision {
         case .restart: self.init(.start(.zero), "It starts again at once.")
         case .hold: self.init(.hold, "It starts again after others.")
         case nil:
-            guard program.isStarted(after: status) else {
+            guard program.isStarted(after: facts) else {
                 self.init(.end, "It is not started again (--restart \(program.restarts.rawValue)).")
                 return
             }

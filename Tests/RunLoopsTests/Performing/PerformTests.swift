@@ -1,7 +1,8 @@
 import Glibc
 import RecoveryTestSupport
-import RunLoops
 import Testing
+
+@testable import RunLoops
 
 @Suite("Performs", .timeLimit(.minutes(10)))
 struct PerformTests {
@@ -71,6 +72,32 @@ struct PerformTests {
             return trace.entries
         }
         #expect(entries == ["true false cancelled", "foo", "true", "zot", "true"])
+    }
+
+    @Test("No block is missed while those that were cancelled are swept out")
+    func sweeping() throws {
+        let other = NewThread { loop in
+            loop.addIdleSource()
+            loop.run()
+        }
+        let loop = other.loop
+        waitUntilAsleep(loop)
+        for _ in 0..<200 {
+            let performs = (0..<500).map { _ in loop.perform(in: "never") {} }
+            let sweeper = NewThread { _ in
+                for perform in performs { perform.cancel() }
+            }
+            let hasRun = Latch()
+            for _ in 0..<20 { loop.performWithoutWaking {} }
+            loop.performWithoutWaking { hasRun.open() }
+            loop.wakeUp()
+            let wasMissed = !hasRun.wait(until: .now.advanced(by: .seconds(20)))
+            #expect(!wasMissed)
+            try sweeper.join()
+            if wasMissed { break }
+        }
+        loop.stop()
+        try other.join()
     }
 
     @Test("All performs of a target are cancelled, queued, delayed and detached ones; others run")

@@ -94,6 +94,9 @@ package final class FunctionOrigins: Sendable {
     /// Whether that is the debug information, and libdw is not there to read it: no other attempt will.
     package let lacksLibrary: Bool
 
+    /// Whether debug information was not read because a limit of memory leaves no room for it.
+    package let lacksRoom: Bool
+
     /// Whether debug information could not be read in full: this process lives with that, and the next one reads again.
     private let isPartial: Bool
 
@@ -122,14 +125,15 @@ package final class FunctionOrigins: Sendable {
         threadLocalGuards = symbols.map { ThreadLocalGuards(of: $0) } ?? ThreadLocalGuards(offsets: nil)
         isStripped = symbols?.hasSymbols != true
         let informed = candidates.first(where: \.hasDebugInformation)
-        let isAffordable = (informed?.debugInformationBytes() ?? 0) <= SymbolFiles.Budget.agent.imageBytes
-        let isWanted = informed != nil && isAffordable
+        let debugBytes = informed?.debugInformationBytes() ?? 0
+        lacksRoom = debugBytes > 0 && !SymbolFiles.Budget.isThereRoom(for: debugBytes)
+        let isWanted = informed != nil && debugBytes <= SymbolFiles.Budget.agent.imageBytes && !lacksRoom
         // What would be told of inlined code is not known then: nothing is cleared.
         let isLibraryAbsent = isWanted && !((mayLoad || DebugLibrary.isSettled) && DebugLibrary.load())
         lacksLibrary = isLibraryAbsent && DebugLibrary.problem != nil
         let information =
             isWanted && !isLibraryAbsent ? informed.flatMap { DebugInformation(of: $0, finder: finder) } : nil
-        isPartial = isWanted && information?.isWhole != true
+        isPartial = lacksRoom || isWanted && information?.isWhole != true
         image = executable
         linkedBase = candidates.first?.linkedBase ?? 0
         let list = symbols.map { SymbolTable(of: $0) }
@@ -226,6 +230,7 @@ package final class FunctionOrigins: Sendable {
         threadLocalGuards = ThreadLocalGuards(offsets: word(1) & 8 != 0 ? offsets : nil)
         isUnread = false
         lacksLibrary = false
+        lacksRoom = false
         isPartial = false
         self.count = count
         unsafe self.bounds = bounds
