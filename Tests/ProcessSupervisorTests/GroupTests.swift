@@ -408,6 +408,40 @@ import Testing
         #expect(try supervised.reports().compactMap(\.death).map(\.cause) == ["stopped"])
     }
 
+    @Test func `A probe that ends a process with Holdfast inside is what its report begins with`() throws {
+        let store = try StoreReader()
+        let port = try Supervised.freePort()
+        let run = try Supervised.run(
+            ["--probe", "tcp:127.0.0.1:\(port)", "--probe-interval", "1ms", "--probe-failures", "2"],
+            [BuiltProduct.path(of: "holdfast-agent"), "--store", store.path],
+            store: store
+        )
+        #expect(run.end == .exited(134))
+        let report = try #require(run.reports.first)
+        #expect(report.death?.cause == "probe")
+        #expect(
+            report.diagnosis?.summary.hasPrefix("A probe failed (") == true,
+            "\(String(describing: report.diagnosis))"
+        )
+    }
+
+    @Test func `Of a process with Holdfast inside whose end has a report nobody says that it ended without a word`()
+        throws
+    {
+        let store = try StoreReader()
+        let supervised = try Supervised(
+            ["--name", "agent"],
+            [BuiltProduct.path(of: "holdfast-agent"), "--store", store.path],
+            store: store
+        )
+        _ = try supervised.line()
+        kill(CInt(try #require(try supervised.status()["pid"] as? Int)), SIGKILL)
+        #expect(try supervised.process.wait() == .exited(137))
+        let list = try store.crashreport(["list"])
+        #expect(list.end == .exited(0))
+        #expect(list.errors == "")
+    }
+
     @Test func `The fault that ended a process and its end are one report`() throws {
         let store = try StoreReader()
         let supervised = try Supervised(

@@ -101,11 +101,28 @@ package struct SpoolFinisher: Sendable {
         let names = ((try? folder.names()) ?? []).filter { $0.hasSuffix(".death") || $0.hasSuffix(".spool") }
         let count = names.filter { !running.contains($0) }.count
         guard count > 0, let owner = (try? FileStatus(of: folder.descriptor))?.owner else { return nil }
+        // A user of systemd's DynamicUser= cannot get there, nor to /var/lib/private.
+        let byOwner =
+            isReachable(store.path, by: owner)
+            ? "by user \(owner): sudo -u '#\(owner)' crashreport list --store \(store.path), or " : ""
         return """
             \(store.spoolPath): \(count == 1 ? "a process that has ended is" : "\(count) processes that have ended are") not among the \
-            reports yet: those are made by user \(owner): sudo -u '#\(owner)' crashreport list --store \(store.path), or of a copy: \
-            cp -r --no-preserve=ownership \(store.path) COPY
+            reports yet: those are made \(byOwner)of a copy: cp -r --no-preserve=ownership \(store.path) COPY, and then \
+            crashreport list --store COPY
             """
+    }
+
+    /// Whether a user may enter all folders above one, as far as their modes say so.
+    private static func isReachable(_ path: FilePath, by user: uid_t) -> Bool {
+        var folder = path
+        while folder.removeLastComponent(), !folder.isEmpty {
+            var status = stat()
+            guard unsafe stat(folder.string, &status) == 0 else { return false }
+            guard status.st_mode & S_IXOTH != 0 || status.st_uid == user && status.st_mode & S_IXUSR != 0 else {
+                return false
+            }
+        }
+        return true
     }
 
     /// Says whose spool it is, and what to do: its mode may let this user read it, but the records are not this user's to remove.
@@ -147,7 +164,7 @@ package struct SpoolFinisher: Sendable {
             noteAttempt(contents.attempts + 1, descriptor)
             do {
                 try write(contents, files, &deaths, &outcome, progress)
-                noteEnd(contents, path, &outcome)
+                noteEnd(contents, path, deaths, &outcome)
             } catch {
                 // An orderly failure, such as a full disk, says nothing against the records.
                 noteAttempt(contents.attempts, descriptor)
@@ -236,7 +253,7 @@ package struct SpoolFinisher: Sendable {
             if let death = report.death {
                 if record.isOf(death) { return true } else { continue }
             }
-            try store.update(fault.id) { $0.death = record.death(TextRedaction()) }
+            try store.update(fault.id) { $0.add(record.death(TextRedaction())) }
             return true
         }
         return false
@@ -245,11 +262,11 @@ package struct SpoolFinisher: Sendable {
     /// In seconds, from a fault that ends its process to that end: it may drain before.
     private static let longestEnd = 30.0
 
-    /// Notes that a process ended without saying why.
-    private func noteEnd(_ contents: SpoolContents, _ path: FilePath, _ outcome: inout Outcome) {
+    /// Notes that a process ended without saying why, unless its supervisor has: that has a report of its own.
+    private func noteEnd(_ contents: SpoolContents, _ path: FilePath, _ deaths: Deaths, _ outcome: inout Outcome) {
         // A temporary file has no process yet that could end; a verdict other than to go on says why there is no process any more.
         guard path.extension == "spool", contents.end == .none || contents.end == .exit,
-            contents.records.allSatisfy({ $0.verdict == .resume }),
+            contents.records.allSatisfy({ $0.verdict == .resume }), !deaths.hasEnd(of: contents.process),
             // Without its lock: a copy of the store was made while it ran.
             !contents.process.isRunning
         else { return }
@@ -296,9 +313,10 @@ package struct SpoolFinisher: Sendable {
             if record.verdict != .resume {
                 death = deaths.take(of: contents.process, hasRestarted: record.verdict == .restart)
                 // Who made it before, and did not get to the end, may have taken the record of the end with it.
-                report.death =
+                let end =
                     death?.record.death(contents.process.surroundings.redaction)
                     ?? (try? store.load(report.id))?.death
+                if let end { report.add(end) }
             }
             // One of a crash loop may only be counted in another.
             outcome.reports.append(try store.add(report, folding: folding))

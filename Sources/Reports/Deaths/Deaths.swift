@@ -41,13 +41,19 @@ struct Deaths {
     /// - Returns: Its record, and the name of the file.
     mutating func take(of process: SpoolProcess, hasRestarted: Bool) -> (name: String, record: DeathRecord)? {
         if hasRestarted, hasSuccessor(process.pid, process.startTime) { return nil }
+        guard let index = index(of: process) else { return nil }
+        return left.remove(at: index)
+    }
+
+    /// Whether the end of a process has a record that belongs to no fault.
+    func hasEnd(of process: SpoolProcess) -> Bool { index(of: process) != nil }
+
+    private func index(of process: SpoolProcess) -> Int? {
         // Numbers of processes come again, but not while one lives. A restart in place begins anew later in its life.
-        let index = left.firstIndex { _, record in
+        left.firstIndex { _, record in
             record.pid == process.pid && record.startTime.adding(seconds: -1) <= process.startTime
                 && process.startTime <= record.time
         }
-        guard let index else { return nil }
-        return left.remove(at: index)
     }
 
     /// Whether a process has begun anew since, as after a restart in place.

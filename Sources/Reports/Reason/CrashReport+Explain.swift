@@ -6,4 +6,10 @@ extension CrashReport {
         fingerprint = Fingerprint(of: self)
         diagnosis = Diagnosis(of: self)
     }
+
+    /// Adds how the process ended, by which its fault may look different: a signal that was a watchdog's.
+    package mutating func add(_ death: Death) {
+        self.death = death
+        diagnosis = Diagnosis(of: self)
+    }
 }

@@ -170,6 +170,11 @@ extension FaultPlace {
                 "Open \(line): does the work end at all, and on how much data? A loop without progress is a usual cause.",
                 "If it takes that long rightly, split it over several callouts, do it on another thread, or give it a longer deadline.",
             ]
+        case .sent where endOfHang != nil:
+            [
+                "Look at the threads below: which of them kept the process from answering, and what does it wait for?",
+                "The last of its standard error, and the log of its supervisor, say what came before.",
+            ]
         case .sent(let signal) where signal == "SIGABRT" && report.fault?.sender?.pid == 1:
             [
                 "systemd sends SIGABRT when a watchdog (WatchdogSec=) runs out: look at its log (journalctl -u).",

@@ -78,6 +78,8 @@ extension FaultPlace {
         case .deadline:
             "A callout\(calloutName) ran for longer than its deadline of "
                 + "\(CrashReport.Stall.text(seconds: report.fault?.deadlineSeconds ?? 0)); it was interrupted \(inCall)."
+        case .sent where endOfHang != nil:
+            (endOfHang?.sentence ?? "") + (report.thread.isMain ? " Its main thread was \(inFunction)." : "")
         case .sent(let signal):
             "\(sender) ended the process with \(signal); nothing is known to be wrong \(inFunction)."
         case .raised(let signal): "The process sent itself \(signal), \(inFunction)."
@@ -86,6 +88,11 @@ extension FaultPlace {
                 ? "This version does not know what “\(report.kind.rawValue)” is; look \(inFunction)."
                 : "The process got \(signalName) (\(codeName)), \(inFunction)."
         }
+    }
+
+    /// What its supervisor says, if that ended it because it hung: then the signal that it got says less.
+    var endOfHang: CrashReport.Death? {
+        report.death.flatMap { ["watchdog", "probe", "start timeout"].contains($0.cause) ? $0 : nil }
     }
 
     private var codeName: String { report.fault?.code.name ?? "" }

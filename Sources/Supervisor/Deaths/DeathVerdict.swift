@@ -224,11 +224,15 @@ extension DeathVerdict {
                 "The kernel has killed \(kills) other process(es) of its control group for want of memory meanwhile."
             )
         }
-        let meaning = status == 0 ? ", which is success" : ""
-        next.append(
+        let meaning =
             status == 0
-                ? "If it was not to end, its own log says why it did."
-                : "Look at the last of its standard error: it says why, if the program does."
+            ? ", which is success" : isLeaving ? ", because another process serves in its place after a fault" : ""
+        next.append(
+            isLeaving
+                ? "The fault has a report: 'crashreport list' has it."
+                : status == 0
+                    ? "If it was not to end, its own log says why it did."
+                    : "Look at the last of its standard error: it says why, if the program does."
         )
         return DeathVerdict(
             cause: .exit,
@@ -410,7 +414,10 @@ extension DeathVerdict {
             }
         let limit =
             facts.after?.groups.first { $0.path == group }?.limit.map { ", whose limit is \($0 >> 20) MiB," } ?? ""
-        let peak = facts.after?.groups.first?.peak.map { " Its group used \($0 >> 20) MiB at most." } ?? ""
+        // Of the group that is named, which may be another than the one in which it began.
+        let named = group == nil ? facts.after?.groups.first : facts.after?.groups.first { $0.path == group }
+        let peak =
+            named?.peak.map { " \(scope == "group above" ? "That" : "Its") group used \($0 >> 20) MiB at most." } ?? ""
         let doubt =
             confidence == .certain ? "" : " The kernel's log, which would name the process, cannot be read here."
         return DeathVerdict(
