@@ -47,7 +47,7 @@ struct OwnedLock: ~Copyable, Sendable {
     /// How long to wait in place of a barrier that the kernel refuses: a processor's writes are visible long before.
     private static var drainTime: Int64 { 10_000_000 }
 
-    /// Makes the calling thread the owner, for good.
+    /// Makes the calling thread the owner, until it leaves the lock (`disown()`).
     ///
     /// A thread that has ended may have a successor with its identity, which is then the owner: there is never more than one.
     @inline(__always)
