@@ -17,11 +17,14 @@ package enum MemoryRoom {
 
     /// What a group has left.
     private static func left(in folder: String) -> UInt64 {
-        guard let limit = number("\(folder)/memory.max") ?? number("\(folder)/memory.limit_in_bytes"),
-            let used = number("\(folder)/memory.current") ?? number("\(folder)/memory.usage_in_bytes")
+        // "max" is no number, and no limit.
+        guard
+            let limit = SmallFile.number("\(folder)/memory.max") ?? SmallFile.number("\(folder)/memory.limit_in_bytes"),
+            let used = SmallFile.number("\(folder)/memory.current")
+                ?? SmallFile.number("\(folder)/memory.usage_in_bytes")
         else { return .max }
         // In version 1, those with `total_` include the groups below, as the usage does.
-        let counts = values("\(folder)/memory.stat")
+        let counts = SmallFile.numbers(in: SmallFile.text("\(folder)/memory.stat") ?? "")
         let files = ["inactive_file", "active_file"].compactMap { counts["total_" + $0] ?? counts[$0] }.reduce(0, &+)
         let fixed = used > files ? used - files : 0
         return limit > fixed ? limit - fixed : 0
@@ -31,24 +34,10 @@ package enum MemoryRoom {
     private static func leftOfAddressSpace(root: String) -> UInt64 {
         var limits = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0, limits.rlim_cur != .max,
-            let pages = number("\(root)/proc/self/statm")
+            let pages = SmallFile.number("\(root)/proc/self/statm")
         else { return .max }
         let (used, overflow) = pages.multipliedReportingOverflow(by: UInt64(sysconf(CInt(_SC_PAGESIZE))))
         guard !overflow else { return 0 }
         return limits.rlim_cur > used ? UInt64(limits.rlim_cur) - used : 0
-    }
-
-    /// The first word of a file, if it is a number: "max" is none.
-    private static func number(_ path: String) -> UInt64? {
-        SmallFile.text(path).flatMap { UInt64($0.split(whereSeparator: \.isWhitespace).first ?? "") }
-    }
-
-    private static func values(_ path: String) -> [Substring: UInt64] {
-        var values: [Substring: UInt64] = [:]
-        for line in (SmallFile.text(path) ?? "").split(separator: "\n") {
-            let words = line.split(separator: " ")
-            if words.count == 2, let value = UInt64(words[1]) { values[words[0]] = value }
-        }
-        return values
     }
 }

@@ -9,15 +9,7 @@ import Testing
     private static let id = String(repeating: "0123456789abcdef", count: 4)
 
     private func probe(_ files: [String: String], environment: [String: String] = [:]) throws -> ContainerDescription {
-        let folder = try TemporaryFolder()
-        for (path, text) in files {
-            let file = URL(fileURLWithPath: folder.path + path)
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(),
-                withIntermediateDirectories: true
-            )
-            try Data(text.utf8).write(to: file)
-        }
+        let folder = try TemporaryFolder(files: files)
         return ContainerProbe(root: folder.path) { environment[$0] }.probe()
     }
 

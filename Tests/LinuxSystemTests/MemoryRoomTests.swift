@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 
@@ -6,24 +5,10 @@ import Testing
 
 @Suite("The memory that limits leave")
 struct MemoryRoomTests {
-    /// A folder that stands for the root, with some files.
-    private func root(_ files: [String: String]) throws -> TemporaryFolder {
-        let folder = try TemporaryFolder()
-        for (path, text) in files {
-            let file = URL(fileURLWithPath: folder.path + path)
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(),
-                withIntermediateDirectories: true
-            )
-            try text.write(to: file, atomically: false, encoding: .utf8)
-        }
-        return folder
-    }
-
     @Test("The closest of all groups above counts, and files that the kernel can drop do not")
     func unified() throws {
         let top = "/sys/fs/cgroup"
-        let folder = try root([
+        let folder = try TemporaryFolder(files: [
             "/proc/self/cgroup": "0::/app/worker\n",
             top + "/app/worker/memory.max": "max\n",
             top + "/app/worker/memory.current": "9000000\n",
@@ -37,7 +22,7 @@ struct MemoryRoomTests {
     @Test("In version 1 the numbers of a group include those below it")
     func first() throws {
         let top = "/sys/fs/cgroup/memory"
-        let folder = try root([
+        let folder = try TemporaryFolder(files: [
             "/proc/self/cgroup": "4:memory:/box\n0::/\n",
             top + "/box/memory.limit_in_bytes": "100\n",
             top + "/box/memory.usage_in_bytes": "90\n",
@@ -51,11 +36,11 @@ struct MemoryRoomTests {
     @Test("A group that is over its limit leaves nothing; without files nothing limits")
     func extremes() throws {
         let top = "/sys/fs/cgroup"
-        let full = try root([
+        let full = try TemporaryFolder(files: [
             "/proc/self/cgroup": "0::/\n", top + "/memory.max": "10\n", top + "/memory.current": "11\n",
         ])
         #expect(MemoryRoom.bytes(root: full.path) == 0)
-        let none = try root(["/proc/self/cgroup": "0::/\n"])
+        let none = try TemporaryFolder(files: ["/proc/self/cgroup": "0::/\n"])
         #expect(MemoryRoom.bytes(root: none.path) == .max)
     }
 }

@@ -425,31 +425,28 @@ import Testing
         )
     }
 
+    /// The agent, which listens, in the store of its supervisor.
+    private static func agent() throws -> Supervised {
+        let store = try StoreReader()
+        let command = [try BuiltProduct.path(of: "holdfast-agent"), "--store", store.path]
+        let supervised = try Supervised(["--name", "agent"], command, store: store)
+        _ = try supervised.line()
+        return supervised
+    }
+
     @Test func `Of a process with Holdfast inside whose end has a report nobody says that it ended without a word`()
         throws
     {
-        let store = try StoreReader()
-        let supervised = try Supervised(
-            ["--name", "agent"],
-            [BuiltProduct.path(of: "holdfast-agent"), "--store", store.path],
-            store: store
-        )
-        _ = try supervised.line()
+        let supervised = try Self.agent()
         kill(CInt(try #require(try supervised.status()["pid"] as? Int)), SIGKILL)
         #expect(try supervised.process.wait() == .exited(137))
-        let list = try store.crashreport(["list"])
+        let list = try supervised.store.crashreport(["list"])
         #expect(list.end == .exited(0))
         #expect(list.errors == "")
     }
 
     @Test func `The fault that ended a process and its end are one report`() throws {
-        let store = try StoreReader()
-        let supervised = try Supervised(
-            ["--name", "agent"],
-            [BuiltProduct.path(of: "holdfast-agent"), "--store", store.path],
-            store: store
-        )
-        _ = try supervised.line()
+        let supervised = try Self.agent()
         let pid = try #require(try supervised.status()["pid"] as? Int)
         // A signal that somebody sends ends a process with Holdfast inside, too, which captures it.
         kill(CInt(pid), SIGSEGV)

@@ -2,11 +2,15 @@ import CRecoveryPoint
 import LinuxSystem
 
 /// A lock under which no user code runs and no fault is resumed.
-///
-/// The order is: a loop's lock (`OwnedLock`), that of a queue of commands, an item's, another one; never two of the same kind.
-struct CriticalLock: ~Copyable, Sendable {
-    private let futex = FutexLock()
+protocol SectionLock: ~Copyable {
+    /// Takes the lock, for a section that a closure cannot enclose; `unlock()` must follow.
+    func lock()
 
+    /// Releases the lock.
+    func unlock()
+}
+
+extension SectionLock where Self: ~Copyable {
     /// Runs `body` with the lock held.
     ///
     /// Any object whose release could run user code (such as a closure with captures) must outlive `body`.
@@ -16,6 +20,13 @@ struct CriticalLock: ~Copyable, Sendable {
         defer { unlock() }
         return try body()
     }
+}
+
+/// A lock that any thread takes as often as others.
+///
+/// The order is: a loop's lock (`OwnedLock`), that of a queue of commands, an item's, another one; never two of the same kind.
+struct CriticalLock: SectionLock, ~Copyable, Sendable {
+    private let futex = FutexLock()
 
     /// Takes the lock, for a section that a closure cannot enclose; `unlock()` must follow.
     @inline(__always)
@@ -34,20 +45,10 @@ struct CriticalLock: ~Copyable, Sendable {
 
 /// A lock that a thread nearly always finds free, because it is held for some ten instructions: an item's, or that of a queue of commands.
 ///
-/// As with `CriticalLock`, no user code runs and no fault is resumed while it is held. It saves one of the two locked instructions, because
+/// It saves one of the two locked instructions, because
 /// it wakes nobody: see `BriefLock`.
-struct BriefCriticalLock: ~Copyable, Sendable {
+struct BriefCriticalLock: SectionLock, ~Copyable, Sendable {
     private let brief = BriefLock()
-
-    /// Runs `body` with the lock held.
-    ///
-    /// Any object whose release could run user code must outlive `body`.
-    @inline(__always)
-    func withLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-        lock()
-        defer { unlock() }
-        return try body()
-    }
 
     /// Takes the lock, for a section that a closure cannot enclose; `unlock()` must follow.
     @inline(__always)

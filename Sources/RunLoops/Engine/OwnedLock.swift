@@ -6,14 +6,12 @@ import Synchronization
 
 /// A lock that one thread, its owner, takes nearly always: the lock of a loop.
 ///
-/// As with `CriticalLock`, no user code runs and no fault is resumed while it is held.
-///
 /// A locked instruction takes as long as thirty others, so the owner does without as long as nobody else wants the lock: it writes one word
 /// and reads another. That alone excludes nobody, because a processor may read before its write can be seen (Dekker's algorithm needs a
 /// memory barrier in between). So another thread writes the word that the owner reads, and then has *all* threads pass a barrier, by
 /// membarrier(2). If the owner has read before that, its write can be seen now; if it reads later, it sees that others are here. From then on
 /// a mutex excludes all, until the owner has taken it many times and nobody else has.
-struct OwnedLock: ~Copyable, Sendable {
+struct OwnedLock: SectionLock, ~Copyable, Sendable {
     /// Held by every thread but the owner, and by the owner while the lock is shared.
     private let mutex = FutexLock()
     /// The identity of the owner's thread; 0 for none yet.
@@ -74,16 +72,6 @@ struct OwnedLock: ~Copyable, Sendable {
 
     /// How often another thread has made the owner use the mutex.
     var interruptionCount: UInt32 { interruptions.load(ordering: .relaxed) }
-
-    /// Runs `body` with the lock held.
-    ///
-    /// Any object whose release could run user code (such as a closure with captures) must outlive `body`.
-    @inline(__always)
-    func withLock<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-        lock()
-        defer { unlock() }
-        return try body()
-    }
 
     /// Takes the lock, for a section that a closure cannot enclose; `unlock()` must follow.
     @inline(__always)

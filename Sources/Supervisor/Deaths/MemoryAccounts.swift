@@ -100,42 +100,29 @@ struct MemoryAccounts: Sendable, Equatable {
 
     private static func v2(_ path: String, _ files: String) -> Group? {
         guard let local = SmallFile.text("\(files)/memory.events.local") else { return nil }
-        let counts = counters(local)
+        let counts = SmallFile.numbers(in: local)
         return Group(
             path: path,
             shortages: counts["oom"] ?? 0,
             kills: counts["oom_kill"] ?? 0,
             groupKills: counts["oom_group_kill"] ?? 0,
-            peak: number("\(files)/memory.peak"),
-            limit: number("\(files)/memory.max")
+            peak: SmallFile.number("\(files)/memory.peak"),
+            limit: SmallFile.number("\(files)/memory.max")
         )
     }
 
     private static func v1(_ path: String, _ files: String) -> Group? {
         guard let control = SmallFile.text("\(files)/memory.oom_control") else { return nil }
-        let limit = number("\(files)/memory.limit_in_bytes")
+        let limit = SmallFile.number("\(files)/memory.limit_in_bytes")
         return Group(
             path: path,
-            shortages: number("\(files)/memory.failcnt") ?? 0,
-            kills: counters(control)["oom_kill"] ?? 0,
+            shortages: SmallFile.number("\(files)/memory.failcnt") ?? 0,
+            kills: SmallFile.numbers(in: control)["oom_kill"] ?? 0,
             groupKills: 0,
-            peak: number("\(files)/memory.max_usage_in_bytes"),
+            peak: SmallFile.number("\(files)/memory.max_usage_in_bytes"),
             // Without a limit it is the largest multiple of a page (PAGE_COUNTER_MAX).
             limit: limit.flatMap { $0 < 1 << 62 ? $0 : nil }
         )
-    }
-
-    private static func counters(_ text: String) -> [Substring: UInt64] {
-        var counts: [Substring: UInt64] = [:]
-        for line in text.split(separator: "\n") {
-            let words = line.split(separator: " ")
-            if words.count == 2, let number = UInt64(words[1]) { counts[words[0]] = number }
-        }
-        return counts
-    }
-
-    private static func number(_ path: String) -> UInt64? {
-        SmallFile.text(path).flatMap { UInt64($0.split(whereSeparator: \.isWhitespace).first ?? "") }
     }
 
     /// Where a hierarchy of control groups is mounted.

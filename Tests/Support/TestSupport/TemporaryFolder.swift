@@ -12,6 +12,16 @@ public final class TemporaryFolder: Sendable {
         path = url.path
     }
 
+    /// Makes the folder with files in it, by their paths, which begin with a slash.
+    public convenience init(files: [String: String]) throws {
+        try self.init()
+        for (name, text) in files {
+            let folder = URL(fileURLWithPath: path + name).deletingLastPathComponent()
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try write(text, to: String(name.dropFirst()))
+        }
+    }
+
     deinit {
         try? FileManager.default.removeItem(atPath: path)
     }
