@@ -53,7 +53,7 @@ extension EventHost {
     /// Has the process that stands by serve from now on, if there is one, because a thread has faulted and this process will drain.
     ///
     /// - Parameter thread: The thread that faulted. If it is an event loop, its connections are ended.
-    /// - Returns: What was under way at that moment; nil if no other process serves.
+    /// - Returns: What was under way at that moment; nil if nothing is to be waited for.
     func releaseStandby(afterFaultOf thread: CInt) -> RequestsUnderWay? {
         guard drain == nil, !isStopping, !isWaiting, SignalEvents.ownOrder == nil else {
             sink.drains.signal()
@@ -63,7 +63,7 @@ extension EventHost {
             configuration.restart.exitCode == nil && kept.isEmpty && !mayTakeOver && capture.releaseStandby()
         if isSucceeded { ListenerHandover.restNow() }
         // Now: they may have ended when the drain begins, and still have answers to write.
-        let requests = isSucceeded ? RequestsUnderWay(afterFaultOf: thread) : nil
+        let requests = RequestsUnderWay(afterFaultOf: thread, isSucceeded: isSucceeded)
         let ended = ListenerHandover.endConnections(ofThread: thread)
         sink.drains.signal()
         if ended > 0 {
@@ -80,7 +80,7 @@ extension EventHost {
     /// - Parameters:
     ///   - deadline: The deadline.
     ///   - parkedThread: The thread.
-    ///   - requests: What was under way when another process began to serve; nil if none does.
+    ///   - requests: What was under way when the thread faulted; nil if nothing is to be waited for.
     func drainAfterFault(until deadline: HostRunLoop.Instant, parkedThread: CInt, requests: RequestsUnderWay?) {
         // A planned drain is under way: at its end the process is replaced, and that thread with it.
         guard drain == nil, !isStopping else { return }
@@ -91,14 +91,23 @@ extension EventHost {
         }
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             requests?.forget()
-            if let order = SignalEvents.ownOrder { return endInstead(by: order, at: drain?.deadline ?? deadline) }
-            callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
-                if requests != nil { ListenerHandover.endConnections() }
-                // The next process finishes the record of that fault: there is nothing to wait for.
-                capture.endDrain()
+            let end = drain?.deadline ?? deadline
+            guard let requests, !requests.isSucceeded else {
+                return endDrain(at: end, isSucceeded: requests?.isSucceeded ?? false)
             }
+            requests.rest(on: loop, before: end) { self.endDrain(at: end, isSucceeded: false) }
         }
-        if let drain { requests?.hold(drain, on: loop) }
+        if let drain, let requests, requests.isSucceeded { requests.hold(drain, on: loop) }
+    }
+
+    /// Replaces the process, unless the program has taken an order to end.
+    private func endDrain(at deadline: HostRunLoop.Instant, isSucceeded: Bool) {
+        if let order = SignalEvents.ownOrder { return endInstead(by: order, at: deadline) }
+        callRestartHandlers(restartHandlers.all[...], for: .fault) { [capture] in
+            if isSucceeded { ListenerHandover.endConnections() }
+            // The next process finishes the record of that fault: there is nothing to wait for.
+            capture.endDrain()
+        }
     }
 
     /// Lets the program end by itself, because it has taken an order to end, and ends the process by that order if it has not in time.

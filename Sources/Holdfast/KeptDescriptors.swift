@@ -64,6 +64,11 @@ final class KeptDescriptors {
         }
     }
 
+    /// What is kept under names that begin in a way, and is not closed.
+    func openDescriptors(under prefix: String) -> [CInt] {
+        entries.filter { $0.key.hasPrefix(prefix) && table?.isOpen($0.key) == true }.map(\.value.descriptor)
+    }
+
     /// What the names begin with under which the host keeps what it needs itself: a NUL, which no program needs.
     static let reserved = "\0"
     /// What the names begin with of sockets that a supervisor has handed down.

@@ -111,6 +111,12 @@ final class ListenerHandover {
         rested?()
     }
 
+    /// The same at all sockets that the next process gets, and only there: new clients wait in the backlog until it serves.
+    static func restBeforeRestart() {
+        restNow()
+        for descriptor in current?.kept.openDescriptors(under: prefix) ?? [] { hf_listeners_rest_at(descriptor) }
+    }
+
     /// Called on the main loop when that was done.
     static var rested: (@MainActor () -> Void)?
 

@@ -141,7 +141,7 @@ import Testing
 
     /// A server of which a process stands by, and of which the next one hangs if there is a file "slow".
     private func startServer() throws -> (supervised: Supervised, port: UInt16) {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let store = try StoreReader()
         let script = "test -e '\(folder.path)/slow' && echo slow $$ && exec sleep 1000; exec \"$0\" \"$@\""
         let server = ["sh", "-c", script, try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]

@@ -276,7 +276,7 @@ import Testing
         """
 
     @Test func `An upgrade lets the next process take over, and refuses nobody`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let folder = try TemporaryFolder()
         let options = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)", "--name", "web"]
         let supervised = try Supervised(options, ["python3", "-c", Self.server, "\(folder.path)/broken"])
@@ -311,7 +311,7 @@ import Testing
     // MARK: Probes
 
     @Test func `One that does not answer its probe is ended, and the report has its threads`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let options = [
             "--probe", "tcp:127.0.0.1:\(port)", "--probe-interval", "1ms", "--probe-failures", "2",
         ]
@@ -342,7 +342,7 @@ import Testing
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'READY=1', '\\0' + n[1:])
             s.serve_forever()
             """
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let options = [
             "--ready", "notify", "--probe", "http://127.0.0.1:\(port)/health", "--probe-interval", "1ms",
             "--probe-failures", "2",
@@ -390,7 +390,7 @@ import Testing
     @Test func `A server with Holdfast inside takes its socket, is ready, and keeps both across a restart in place`()
         throws
     {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let options = ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)", "--watchdog", "10s", "--name", "echo"]
         let store = try StoreReader()
         let supervised = try Supervised(
@@ -410,7 +410,7 @@ import Testing
 
     @Test func `A probe that ends a process with Holdfast inside is what its report begins with`() throws {
         let store = try StoreReader()
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let run = try Supervised.run(
             ["--probe", "tcp:127.0.0.1:\(port)", "--probe-interval", "1ms", "--probe-failures", "2"],
             [BuiltProduct.path(of: "holdfast-agent"), "--store", store.path],

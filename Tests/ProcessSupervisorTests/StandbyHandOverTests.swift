@@ -16,7 +16,7 @@ import Testing
     private static func beginWithStopped() throws -> (
         supervised: Supervised, port: UInt16, pid: CInt, standby: CInt, clients: [LineClient]
     ) {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try agent(port, ["--after-fault", "restart"])
         let (pid, standby) = (try supervised.nextPid(), try supervised.nextPid())
         let clients = try begin(50, at: port)
@@ -46,7 +46,7 @@ import Testing
 
     @Test(arguments: ["nil-unwrap", "heap-smash"])
     func `Connections go on in the process that stood by, but for the one that faulted`(fault: String) throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try Self.agent(port, ["--after-fault", "restart"])
         var pid = try supervised.nextPid()
         var standby = try supervised.nextPid()
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `A process that stands by serves also if nothing is started again`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try Self.agent(port, ["--after-fault", "restart"], below: ["--restart", "never"])
         _ = try supervised.nextPid()
         let standby = try supervised.nextPid()
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `A planned restart hands over to the process that stands by`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try Self.agent(port, ["--after-fault", "restart-when-quiet"])
         _ = try supervised.nextPid()
         let clients = try Self.begin(20, at: port)

@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func `A process knows whether another one serves while it starts`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let store = try StoreReader()
         let options = [
             "--ready", "notify", "--restart", "always", "--backoff", "1ms", "--listen", "tcp:127.0.0.1:\(port)",
@@ -230,7 +230,7 @@ import Testing
     private static func startAsyncServer(
         _ options: (UInt16) -> [String]
     ) throws -> (supervised: Supervised, port: UInt16, pid: CInt) {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let store = try StoreReader()
         let server = [try BuiltProduct.path(of: "async-server"), "tcp:\(port)", store.path]
         let supervised = try Supervised(options(port), server, store: store)

@@ -121,7 +121,7 @@ struct Supervised {
     /// - Returns: It, and where it listens.
     /// - Throws: The error of a call.
     static func standbyServer(_ options: String...) throws -> (supervised: Supervised, port: UInt16) {
-        let port = try freePort()
+        let port = try Loopback.freePort()
         let store = try StoreReader()
         let server = [try BuiltProduct.path(of: "standby-server"), "\(port)", store.path]
         return (try Supervised(standingBy(port), server + options, store: store), port)
@@ -133,28 +133,6 @@ struct Supervised {
         while try status()["standby"] as? String != "ready" {
             if deadline.hasPassed { throw HarnessError("nobody stands by: \(process.errors)") }
         }
-    }
-
-    /// A port for a server that binds it with SO_REUSEADDR.
-    ///
-    /// It stays bound here, so that the kernel gives it to nobody else until the server listens: neither to bind(2) nor to connect(2)
-    /// (net/ipv4/inet_hashtables.c, __inet_hash_connect()).
-    static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(descriptor, pointer, size) == 0 ? getsockname(descriptor, pointer, &size) : -1
-            }
-        }
-        guard result == 0 else { throw HarnessError("bind: error \(errno)") }
-        // Afterwards: with it the kernel may choose a port that another such socket has.
-        var yes: CInt = 1
-        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<CInt>.size))
-        return UInt16(bigEndian: address.sin_port)
     }
 }
 

@@ -240,7 +240,7 @@ import Testing
     // MARK: Sockets
 
     @Test func `A port stays open whatever becomes of the program, and its clients wait`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let folder = try TemporaryFolder()
         let script = """
             import os, socket, sys, time
@@ -264,7 +264,7 @@ import Testing
     }
 
     @Test func `Clients that have waited long enough are turned away`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let options = [
             "--restart", "always", "--backoff", "1h", "--backoff-cap", "1h", "--backlog-wait", "50ms", "--listen",
             "tcp:127.0.0.1:\(port)",
@@ -280,7 +280,7 @@ import Testing
     }
 
     @Test func `A port that is taken is told with who to ask`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let first = try Supervised(["--listen", "tcp:127.0.0.1:\(port)"], waiter)
         _ = try first.nextPid()
         let second = try Supervised(["--listen", "tcp:127.0.0.1:\(port)"], waiter)

@@ -45,7 +45,7 @@ private let analyzer = "/usr/bin/systemd-analyze"
         try #require(words.first == "/usr/local/bin/holdfast" && words.last == "--")
         let store = try StoreReader()
         let arguments = try words.dropFirst().map {
-            ["/var/lib/holdfast": store.path, "tcp:8080": "tcp:127.0.0.1:\(try Supervised.freePort())"][$0] ?? $0
+            ["/var/lib/holdfast": store.path, "tcp:8080": "tcp:127.0.0.1:\(try Loopback.freePort())"][$0] ?? $0
         }
         let run = try ProgramRun.run(
             BuiltProduct.path(of: "holdfast"),

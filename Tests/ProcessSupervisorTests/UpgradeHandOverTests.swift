@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func `Connections go on in the next process, with the half line that has come`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try Self.agent(port)
         var pid = try supervised.nextPid()
         let clients = try (0..<300).map { _ in try LineClient(port: port) }
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func `What is on its way to a process is not lost when that one is replaced, too`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try Self.agent(port)
         _ = try supervised.nextPid()
         let clients = try Self.begin(100, at: port)
@@ -80,7 +80,7 @@ import Testing
     /// The process before hands over while the next one sleeps, which then faults.
     @Test(arguments: [false, true])
     func `What is on its way to a process is not lost when that one faults`(hasStandby: Bool) throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let below = hasStandby ? Self.standingBy : []
         let supervised = try Self.agent(port, ["--after-fault", "restart"], below: below)
         let pid = try supervised.nextPid()
@@ -105,7 +105,7 @@ import Testing
 
     /// It stands still for longer than the supervisor waits for one that keeps nothing, and faults then.
     @Test func `A process that has something to hand over is not told to end while it restarts in place`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try Self.agent(port, ["--after-fault", "restart"])
         let pid = try supervised.nextPid()
         let clients = try Self.begin(50, at: port)
@@ -125,7 +125,7 @@ import Testing
     private static func handingOverToStopped() throws -> (
         supervised: Supervised, pid: CInt, standby: CInt, clients: [LineClient]
     ) {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try agent(port, ["--after-fault", "restart"], below: standingBy)
         let (pid, standby) = (try supervised.nextPid(), try supervised.nextPid())
         let clients = try begin(50, at: port)
@@ -185,7 +185,7 @@ import Testing
     /// The same of a program with an async `main`: the process that faults keeps nothing yet.
     @Test(arguments: [false, true])
     func `What comes for a process that has faulted, and kept nothing, is not lost`(hasStandby: Bool) throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let store = try StoreReader()
         let supervised = try Supervised(
             ["--ready", "notify", "--listen", "tcp:127.0.0.1:\(port)", "--restart", "always", "--healthy-after", "1ms"]
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test func `No request of clients that go on asking is lost`() throws {
-        let port = try Supervised.freePort()
+        let port = try Loopback.freePort()
         let supervised = try Self.agent(port)
         _ = try supervised.nextPid()
         let isDone = Flag()

@@ -158,6 +158,13 @@ void hf_listeners_rest_noted(void) {
     }
 }
 
+void hf_listeners_rest_at(int descriptor) {
+    HFEpollEntries watchers;
+    if (is_listening_stream(descriptor) && hf_epoll_entries_find(descriptor, &watchers)) {
+        hf_epoll_entries_rest(descriptor, &watchers);
+    }
+}
+
 void hf_listeners_set_gate(void (*wanted)(void)) { atomic_store(&gate, wanted); }
 
 void hf_listeners_set_observer(void (*wanted)(int, int)) {

@@ -87,10 +87,10 @@ extension EventHost {
         }
     }
 
-    /// Whether another process serves by now, and this one is told to end in a moment: `holdfast upgrade`.
+    /// Whether this process is replaced in a moment: another one serves by now (`holdfast upgrade`), or it restarts when nothing is under way.
     ///
     /// For servers whose clients keep their connections: say `Connection: close` (RFC 9112, 9.6) in an answer of HTTP/1, and the client sends its
-    /// next request to the other process. HoldfastHummingbird does it. Callable from any thread.
+    /// next request to the next process. HoldfastHummingbird does it. Callable from any thread.
     public nonisolated static var isBeingReplaced: Bool { ListenerHandover.hasRested.load(ordering: .relaxed) }
 
     /// Whether another process serves while this one starts: it stands by, or takes over when it is ready (`holdfast upgrade`).

@@ -5,7 +5,8 @@ import Holdfast
 /// A server with an async `main` that only opens its own sockets, in NIO's order: it watches them before it binds them.
 ///
 /// Arguments: `tcp:PORT` or `unix:PATH`, and the store. In a process that has restarted, with SECOND, it listens there instead. With HOLD a
-/// process that is to be replaced takes its time. With BESIDE it says at its start whether another process serves.
+/// process that is to be replaced takes its time, with PATIENT it may. With BESIDE it says at its start whether another process serves. With LATEST
+/// it restarts soon after a fault that was resumed, quiet or not.
 @main struct AsyncServer {
     static func main() async throws {
         var configuration = EventHost.Configuration.keepServing
@@ -13,7 +14,8 @@ import Holdfast
         // It faults as often as it is asked, and starts at once.
         configuration.advanced.earlyEnds = nil
         configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(20)))
-        if getenv("HOLD") != nil { configuration.advanced.drainDeadline = .seconds(1000) }
+        if getenv("LATEST") != nil { configuration.afterResume = .restartWhenQuiet(within: .milliseconds(20)) }
+        if getenv("HOLD") != nil || getenv("PATIENT") != nil { configuration.advanced.drainDeadline = .seconds(1000) }
         let host = try EventHost.start(configuration)
         if getenv("HOLD") != nil { host.onDrain { _ = $0.hold() } }
         let second = host.restarts > 0 ? getenv("SECOND").map { String(cString: $0) } : nil
@@ -152,7 +154,17 @@ final class ServerLoop: @unchecked Sendable {
             watch(client, EPOLLIN.rawValue, EPOLL_CTL_ADD)
             return say("kept", to: client)
         case "restart": restart()
-        case "task": return serveInTask(client)
+        case "task":
+            return serveInTask(client) {
+                while !EventHost.isBeingReplaced { try await Task.sleep(for: .milliseconds(1)) }
+                // What it does takes a while: many times as long as an end that waits for nobody.
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        case "work": return serveInTask(client) { try await Task.sleep(for: .milliseconds(20)) }
+        case "hang": return serveInTask(client) { try await Task.sleep(for: .seconds(1000)) }
+        case "fault in a boundary": return serveInTask(client) { precondition(line.isEmpty) }
+        // Outside of every boundary, and on no event loop.
+        case "fault in a task": Task.detached { precondition(line.isEmpty) }
         case "leave next": leavesNext = true
         default: break
         }
@@ -161,14 +173,12 @@ final class ServerLoop: @unchecked Sendable {
     }
 }
 
-/// Answers a client in a fault boundary that is still open when the process is to be replaced.
-private func serveInTask(_ client: CInt) {
-    say("begun", to: client)
+/// Answers a client when a fault boundary has ended.
+private func serveInTask(_ client: CInt, _ body: @escaping @Sendable () async throws -> Void) {
     Task.detached {
         try await withFaultBoundary("task") {
-            while !EventHost.isBeingReplaced { try await Task.sleep(for: .milliseconds(1)) }
-            // What it does takes a while: many times as long as an end that waits for nobody.
-            try await Task.sleep(for: .milliseconds(50))
+            say("begun", to: client)
+            try await body()
         }
         // Written outside of it, as servers do.
         say("\(getpid())", to: client)

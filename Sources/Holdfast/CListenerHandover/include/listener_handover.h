@@ -32,6 +32,9 @@ void hf_listeners_rest(void);
 /// The same for those that hf_listeners_note_watchers() has noted, unless another thread has the lock. Allocates nothing, and does not wait.
 void hf_listeners_rest_noted(void);
 
+/// The same for one socket that the process has opened by itself.
+void hf_listeners_rest_at(int descriptor);
+
 /// Has a function called before a socket that was offered is given away, on the thread that binds. It may wait. NULL for none.
 void hf_listeners_set_gate(void (*_Nullable gate)(void));
 
