@@ -41,6 +41,7 @@ extension ProgramRunner {
             object.add("standby", "\(standby.state == .standingBy ? "ready" : "starting")")
             object.add("standbyPid", Int(standby.pid))
         }
+        if lacksStandby { object.add("standbyEnds", standbyEnds) }
         let others = leaving.filter(\.isRunning)
         if !others.isEmpty {
             object.add(
@@ -69,6 +70,9 @@ extension ProgramRunner {
         return object
     }
 
+    /// Whether one is to stand by, and does not, because those before have ended.
+    private var lacksStandby: Bool { standbyEnds > 0 && standby?.state != .standingBy }
+
     /// How its probe goes; nil without one, and while nothing is asked.
     private var probe: JSONObject? {
         guard let prober = current?.prober, let probe = program.probe else { return nil }
@@ -88,6 +92,7 @@ extension ProgramRunner {
         if let standby {
             parts.append("pid \(standby.pid) \(standby.state == .standingBy ? "stands by" : "is to stand by")")
         }
+        if lacksStandby { parts.append("\(standbyEnds) in a row have ended that were to stand by") }
         if let successor { parts.append("pid \(successor.pid) is to take over") }
         for generation in leaving where generation.isRunning { parts.append("pid \(generation.pid) leaves") }
         if let startsAt {

@@ -39,7 +39,7 @@ final class ProgramRunner {
     /// Whether a process has said that Holdfast is inside: another program would do its work twice.
     private var canStandBy = false
     /// How many that were to stand by have ended in a row.
-    private var standbyEnds = 0
+    private(set) var standbyEnds = 0
     /// Those that were told to end because another one serves.
     private(set) var leaving: [Generation] = []
     private var retirements = Retirements()

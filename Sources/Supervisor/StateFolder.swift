@@ -15,12 +15,40 @@ struct StateFolder: Sendable {
 
     private var run: FilePath { store.appending("run") }
 
+    /// Why nothing can be kept in the store.
+    struct Problem: Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// Makes the folders.
     ///
-    /// - Throws: The error of a call, such as `EROFS`.
-    func create() throws(Errno) {
-        for folder in [store, run, store.appending("spool")] { try FileDirectory.create(at: folder) }
-        try FileDirectory(at: run).closeToOthers()
+    /// - Throws: `Problem`, if one cannot be made, or belongs to another user, who would not be able to read what is written there, and who could
+    ///   change it at any time.
+    func create() throws(Problem) {
+        do {
+            // The store itself may be a symbolic link: that of a unit with DynamicUser= is.
+            for folder in [store.appending("."), run, store.appending("spool")] {
+                try FileDirectory.create(at: folder)
+                let owner = try FileStatus(of: FileDirectory(at: folder).descriptor).owner
+                guard owner == geteuid() else {
+                    throw Problem(description: "\(folder) belongs to another user (uid \(owner), not \(geteuid()))")
+                }
+            }
+            try FileDirectory(at: run).closeToOthers()
+        } catch let problem as Problem {
+            throw problem
+        } catch {
+            throw Problem(description: "\(store): \(error)")
+        }
+    }
+
+    /// What a file of ours says; nil for one that others may have written.
+    private func text(of name: String) -> String? {
+        guard let folder = try? FileDirectory(at: run), let file = try? folder.open(name),
+            let status = try? FileStatus(of: file), status.kind == .regular, status.owner == geteuid(),
+            status.permissions & 0o022 == 0, let bytes = try? file.readAll(limit: 4096)
+        else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The name of a program's file: its own, as far as that can be one; of another the sum of the whole name is a part.
@@ -52,11 +80,7 @@ struct StateFolder: Sendable {
 
     /// What is known of the ends of a program.
     func count(of program: String) -> EndCount {
-        guard let folder = try? FileDirectory(at: run),
-            let file = try? folder.open("\(Self.fileName(program)).count"),
-            let bytes = try? file.readAll(limit: 4096)
-        else { return EndCount() }
-        return EndCount(text: String(decoding: bytes, as: UTF8.self))
+        text(of: "\(Self.fileName(program)).count").map(EndCount.init(text:)) ?? EndCount()
     }
 
     /// Writes that.
@@ -66,11 +90,7 @@ struct StateFolder: Sendable {
 
     /// The process of a program that runs, or that nobody has seen end.
     func life(of program: String) -> LifeNote? {
-        guard let folder = try? FileDirectory(at: run),
-            let file = try? folder.open("\(Self.fileName(program)).life"),
-            let bytes = try? file.readAll(limit: 4096)
-        else { return nil }
-        return LifeNote(text: String(decoding: bytes, as: UTF8.self))
+        text(of: "\(Self.fileName(program)).life").flatMap(LifeNote.init(text:))
     }
 
     /// Writes that; nil for no process.

@@ -84,8 +84,16 @@ package final class Supervisor {
         let isForeground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp()
         let isCommand = plan.programs.count == 1 && plan.programs[0].restarts == .never
         terminal = isForeground && isCommand ? STDIN_FILENO : nil
+        let state = plan.store.map { StateFolder(store: $0) }
+        for program in plan.programs { state?.endLeftovers(of: program) }
+        var addresses: Set<ListenAddress> = []
         for program in plan.programs {
             for (index, address) in program.listens.enumerated() {
+                guard addresses.insert(address).inserted else {
+                    throw StartError(
+                        description: "\(address) is to be opened twice; each socket belongs to one program"
+                    )
+                }
                 let name = program.listens.count == 1 ? program.name : "\(program.name)-\(index + 1)"
                 do {
                     try sockets.open(address, name: name, for: program)
@@ -165,7 +173,7 @@ package final class Supervisor {
             return state
         } catch {
             Log.write(
-                "\(store): \(error): deaths are told here only, and waits are forgotten; --store DIR names another place"
+                "\(error): deaths are told here only, and waits are forgotten; --store DIR names another place"
             )
             return nil
         }
@@ -179,6 +187,9 @@ package final class Supervisor {
         }
         do {
             control = try ControlServer(at: path) { [weak self] request, answer in self?.obey(request, answer) }
+        } catch .addressInUse where (try? FileStatus(of: path))?.kind != .other {
+            Log.write("\(path): a file has this name that is no socket; --control PATH names another place")
+            return false
         } catch .addressInUse {
             Log.write(
                 "\(path): another supervisor runs a program of this name with this store; --name gives another one"

@@ -44,6 +44,21 @@ import Testing
         #expect(death.sentence.contains("/no/such/shell -e"))
     }
 
+    @Test
+    func `A file in the place of the control socket, and a socket that is named twice, are told as what they are`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("mine", to: "file")
+        let taken = try Supervised(["--control", file], ["true"]).process
+        #expect(try taken.wait() == .exited(69))
+        #expect(taken.errors.contains("that is no socket"), "\(taken.errors)")
+        let place = "unix:\(folder.path)/s"
+        let twice = try Supervised(["--listen", place, "--listen", place], ["true"]).process
+        #expect(try twice.wait() == .exited(69))
+        #expect(twice.errors.contains("is to be opened twice"), "\(twice.errors)")
+    }
+
     @Test func `A working directory that is not there is told`() throws {
         let run = try Supervised.run(["--directory", "/no/such"], ["true"])
         #expect(run.end == .exited(126))
@@ -298,6 +313,8 @@ import Testing
         (["run"], "no program"), (["rnu"], "did you mean 'run'?"), ([], "no command"),
         (["run", "--listen", "tcp:x", "--", "true"], "port from 1 to 65535"), (["run", "--store"], "needs a value"),
         (["run", "--store=", "--", "true"], "empty value"),
+        (["foo", "--help"], "'holdfast --help' says more"),
+        (["run", "--reload-signal", "KILL", "--", "true"], "a signal that a program can take"),
         (["run", "--backoff=fast", "--", "true"], "a time such as"), (["status", "a", "b"], "one program at most"),
     ])
     func `A command line that is not understood says what was meant`(arguments: [String], text: String) throws {

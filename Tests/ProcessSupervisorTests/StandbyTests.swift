@@ -156,6 +156,23 @@ import Testing
         #expect(supervised.process.errors.contains("(pid \(start.pid)): It was stopped (process "))
     }
 
+    @Test func `The status says that none stands by because those that were to have ended`() throws {
+        let store = try StoreReader()
+        let port = try Loopback.freePort()
+        let server = try BuiltProduct.path(of: "async-server")
+        // The first one serves, and the others end.
+        let script =
+            "[ -e \(store.path)/began ] && exit 3; touch \(store.path)/began; exec \(server) tcp:\(port) \(store.path)"
+        let supervised = try Supervised(Supervised.standingBy(port), ["sh", "-c", script], store: store)
+        _ = try supervised.line()
+        let deadline = Deadline()
+        // Each that has lived for --healthy-after begins the count anew.
+        while try supervised.status()["standbyEnds"] as? Int == nil { try #require(!deadline.hasPassed) }
+        #expect(try supervised.order("status").output.contains(" in a row have ended that were to stand by"))
+        supervised.process.kill(SIGTERM)
+        _ = try supervised.process.wait()
+    }
+
     @Test func `One that stands by where it would take its socket ends when it is told to`() throws {
         // The signal ends a process that serves, and no other.
         let (supervised, _, _) = try Self.startAsyncServer {

@@ -37,11 +37,57 @@ import Testing
         #expect(try first.reports().contains { $0.process.pid == pid && $0.death?.cause == "supervisor" })
     }
 
+    @Test(arguments: [false, true])
+    func `What a program has left whose supervisor was killed is ended by the next one, with the port`(
+        isStubborn: Bool
+    ) throws {
+        let store = try StoreReader()
+        let port = try Loopback.freePort()
+        let options = ["--name", "w", "--listen", "tcp:127.0.0.1:\(port)", "--stop-timeout", "200ms"]
+        let ignores = isStubborn ? "trap '' TERM; " : ""
+        let script = "\(ignores)sleep 1000 & echo worker $!; echo up $$; wait"
+        let first = try Supervised(options, ["sh", "-c", script], store: store)
+        let worker = try first.nextPid()
+        _ = try first.nextPid()
+        _ = try first.status(once: "ready")
+        first.process.kill(SIGKILL)
+        #expect(try first.process.wait() == .signalled(SIGKILL))
+        let next = try Supervised(options, ["sh", "-c", "echo up $$; exec sleep 1000"], store: store)
+        _ = try next.nextPid()
+        // It may wait for somebody to take its end, as one that nobody waits for does.
+        #expect(LifeNote.Life(of: worker)?.isAlive != true)
+        #expect(next.process.errors.contains("ends what the supervisor before has left, which was killed: process"))
+        _ = try LineClient(port: port)
+        #expect(try next.order("stop").end == .exited(0))
+    }
+
+    @Test(arguments: [0o600, 0o666])
+    func `A note that others may have written has nobody ended`(mode: Int) throws {
+        let store = try StoreReader()
+        let state = StateFolder(store: .init(store.path))
+        try state.create()
+        // A process of the session of this one, in a group of its own.
+        let other = try ChildProcess("/bin/setsid", ["-w", "sh", "-c", "echo up $$; exec sleep 1000"])
+        let pid = try #require(try other.output.next()?.split(separator: " ").last.flatMap { CInt($0) })
+        let life = try #require(LifeNote.Life(of: pid))
+        let note = try #require(LifeNote(of: getpid(), startedAs: pid, began: 0, isReady: false))
+        let ended = "supervisor=\(note.supervisor.pid)@1"
+        let text = note.text.replacing("supervisor=\(note.supervisor.pid)@\(note.supervisor.start)", with: ended)
+            .replacing("session=\(note.session)", with: "session=\(getsid(pid))")
+        let path = store.path + "/run/w.life"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        chmod(path, mode_t(mode))
+        _ = try Supervised.run(["--name", "w"], ["/bin/true"], store: store)
+        #expect(life.isAlive == (mode != 0o600))
+        kill(pid, SIGKILL)
+        _ = try other.wait()
+    }
+
     @Test func `One that ran in another boot has ended with the machine`() throws {
         let store = try StoreReader()
         let folder = store.path + "/run"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let note = "process=77@5 supervisor=76@4 began=1700000000000000000 ready=0 boot=another\n"
+        let note = "process=77@5 leader=77@5 supervisor=76@4 session=1 began=1700000000000000000 ready=0 boot=another\n"
         try note.write(toFile: folder + "/w.life", atomically: true, encoding: .utf8)
         let run = try Supervised.run(["--name", "w", "--restart", "never"], ["/bin/true"], store: store)
         #expect(run.end == .exited(0))
@@ -81,6 +127,8 @@ import Testing
         "process=1@1@1 supervisor=1@1 began=1 boot=x", "process=1@1 supervisor=1@1 began=1",
     ])
     func `What is no note says nothing`(text: String) {
-        #expect(LifeNote(text: text) == nil)
+        let rest = " leader=1@1 session=1"
+        #expect(LifeNote(text: "process=1@1 supervisor=1@1 began=1 boot=x" + rest) != nil)
+        #expect(LifeNote(text: text + rest) == nil)
     }
 }

@@ -224,10 +224,20 @@ enum RunCommand {
         time("--stop-timeout", "how long it may take to end before it is killed, 10s", &options) {
             wish.program.stopTimeout = $0
         }
-        signal("--stop-signal", "what tells it to end, TERM", &options) { wish.program.stopSignal = $0 }
-        signal("--reload-signal", "what 'holdfast reload' sends; without it that is a restart", &options) {
-            wish.program.reloadSignal = $0
-        }
+        options.add(
+            "--stop-signal",
+            "SIGNAL",
+            "what tells it to end, TERM",
+            as: SignalName.number(of:),
+            "a signal such as TERM, SIGHUP or 10"
+        ) { wish.program.stopSignal = $0 }
+        options.add(
+            "--reload-signal",
+            "SIGNAL",
+            "what 'holdfast reload' sends; without it that is a restart",
+            as: SignalName.takenNumber(of:),
+            "a signal that a program can take, such as HUP"
+        ) { wish.program.reloadSignal = $0 }
         options.add(
             "--success-codes",
             "LIST",
@@ -244,14 +254,5 @@ enum RunCommand {
         _ take: @escaping (Duration) -> Void
     ) {
         options.add(name, "TIME", help, as: Duration.init(readingTime:), "a time such as 500ms, 10s or 2min", take)
-    }
-
-    private static func signal(
-        _ name: String,
-        _ help: String,
-        _ options: inout Options,
-        _ take: @escaping (CInt) -> Void
-    ) {
-        options.add(name, "SIGNAL", help, as: SignalName.number(of:), "a signal such as TERM, SIGHUP or 10", take)
     }
 }

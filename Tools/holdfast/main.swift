@@ -43,6 +43,8 @@ func command(_ arguments: [String]) -> CInt {
         return ExitCode.usage
     }
     let rest = arguments.dropFirst(2)
+    let orders: [ControlRequest.Order] = [.status, .restart, .reload, .upgrade, .stop]
+    let names = ["run", "probe"] + orders.map(\.rawValue)
     do throws(UsageError) {
         switch name {
         case "--help", "-h", "help":
@@ -54,14 +56,12 @@ func command(_ arguments: [String]) -> CInt {
         case "run": return try RunCommand.run(rest)
         case "probe": return try ProbeCommand.run(rest)
         default:
-            let orders: [ControlRequest.Order] = [.status, .restart, .reload, .upgrade, .stop]
             if let order = orders.first(where: { $0.rawValue == name }) { return try OrderCommand.run(order, rest) }
-            let names = ["run", "probe"] + orders.map(\.rawValue)
             let near = Options.nearest(name, among: names).map { "; did you mean '\($0)'?" } ?? ""
             throw UsageError(text: "no such command: \(name)\(near)")
         }
     } catch {
-        complain("\(error.text)\n'holdfast\(name.hasPrefix("-") ? "" : " \(name)") --help' says more")
+        complain("\(error.text)\n'holdfast\(names.contains(name) ? " \(name)" : "") --help' says more")
         return ExitCode.usage
     }
 }

@@ -75,13 +75,21 @@ struct StartFailure: Error, Sendable, Hashable {
         case ENOENT, ENOTDIR: return (.notFound, "\(path): not found")
         case EACCES where isFolder(place): return (.notExecutable, "\(path): is a folder")
         case EACCES where unsafe access(place, X_OK) == 0:
-            return (.notExecutable, "\(path): no permission: its folder, file system (noexec) or interpreter")
+            return (.notExecutable, "\(path): no permission: its folder or its interpreter")
+        case EACCES where isOnNoexec(place):
+            return (.notExecutable, "\(path): its file system lets nothing be executed (noexec, mount(8))")
         case EACCES: return (.notExecutable, "\(path): not executable; chmod +x makes it so")
         case ENOEXEC, ELIBBAD:
             return (.format, "\(path): no program of this machine; a script needs a first line such as #!/bin/sh")
         case ELOOP: return (.notFound, "\(path): too many symbolic links")
         default: return (.exec, "\(path): \(Errno(rawValue: error))")
         }
+    }
+
+    private static func isOnNoexec(_ path: String) -> Bool {
+        var status = statvfs()
+        // ST_NOEXEC of statvfs(3), which needs _GNU_SOURCE.
+        return unsafe statvfs(path, &status) == 0 && status.f_flag & 8 != 0
     }
 
     private static func isFolder(_ path: String) -> Bool {

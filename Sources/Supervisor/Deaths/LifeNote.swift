@@ -7,7 +7,11 @@ internal import LinuxSystem
 /// The kernel ends a program with its supervisor (PR_SET_PDEATHSIG of prctl(2)), and then nobody waits for it.
 struct LifeNote: Sendable, Equatable {
     let process: Life
+    /// The leader of the program's group: the process that was started, which may have named another one as its main process.
+    let leader: Life
     let supervisor: Life
+    /// The session of the supervisor, and with it of the group.
+    let session: CInt
     /// When it was started, in nanoseconds of CLOCK_REALTIME.
     let began: Int64
     /// Whether it had become ready.
@@ -20,6 +24,8 @@ struct LifeNote: Sendable, Equatable {
         let pid: CInt
         /// When it was started, in ticks since the boot (proc(5)).
         let start: UInt64
+
+        fileprivate init(pid: CInt, start: UInt64) { (self.pid, self.start) = (pid, start) }
 
         /// Nil if there is no such process.
         init?(of pid: CInt) {
@@ -57,15 +63,19 @@ struct LifeNote: Sendable, Equatable {
         }
     }
 
-    /// Notes a child of this process.
+    /// Notes the main process of a program of this process.
     ///
     /// - Parameters:
-    ///   - pid: The child.
+    ///   - pid: The main process.
+    ///   - child: The child that was started.
     ///   - began: When it was started, in nanoseconds of CLOCK_REALTIME.
     ///   - isReady: Whether it is ready.
-    init?(of pid: CInt, began: Int64, isReady: Bool) {
+    init?(of pid: CInt, startedAs child: CInt, began: Int64, isReady: Bool) {
+        // A child that has ended leaves its group behind.
         guard let process = Life(of: pid), let supervisor = Life(of: getpid()) else { return nil }
+        leader = Life(of: child) ?? Life(pid: child, start: supervisor.start)
         (self.process, self.supervisor, self.began, wasReady) = (process, supervisor, began, isReady)
+        session = getsid(0)
         boot = Self.currentBoot
     }
 
@@ -77,16 +87,19 @@ struct LifeNote: Sendable, Equatable {
             if parts.count == 2 { words[parts[0]] = parts[1] }
         }
         guard let process = words["process"].flatMap(Life.init),
-            let supervisor = words["supervisor"].flatMap(Life.init),
+            let leader = words["leader"].flatMap(Life.init), let supervisor = words["supervisor"].flatMap(Life.init),
+            let session = words["session"].flatMap({ CInt($0) }),
             let began = words["began"].flatMap({ Int64($0) }), began >= 0, let boot = words["boot"]
         else { return nil }
-        (self.process, self.supervisor, self.began, self.boot) = (process, supervisor, began, String(boot))
+        (self.process, self.leader, self.supervisor, self.session) = (process, leader, supervisor, session)
+        (self.began, self.boot) = (began, String(boot))
         wasReady = words["ready"] == "1"
     }
 
     /// A line of text.
     var text: String {
-        "process=\(process.text) supervisor=\(supervisor.text) began=\(began) ready=\(wasReady ? 1 : 0) boot=\(boot)\n"
+        "process=\(process.text) leader=\(leader.text) supervisor=\(supervisor.text) session=\(session) began=\(began)"
+            + " ready=\(wasReady ? 1 : 0) boot=\(boot)\n"
     }
 
     /// Whether it was written in this boot of the machine.

@@ -94,7 +94,12 @@ struct ProgramRecords {
     mutating func note(_ generation: Generation?) {
         noted = generation?.pid
         let note = generation.flatMap { generation in
-            LifeNote(of: generation.pid, began: generation.child.startedRealtime, isReady: generation.wasReady)
+            LifeNote(
+                of: generation.pid,
+                startedAs: generation.child.pid,
+                began: generation.child.startedRealtime,
+                isReady: generation.wasReady
+            )
         }
         // Without it its end is told of only if the supervisor sees it.
         try? state?.write(note, of: program.name)

@@ -21,4 +21,9 @@ package enum SignalName {
         let name = text.uppercased()
         return names.first { $0.key == name || "SIG\($0.key)" == name }?.value
     }
+
+    /// The same for a signal that a program can take: not SIGKILL and SIGSTOP.
+    package static func takenNumber(of text: String) -> CInt? {
+        number(of: text).flatMap { $0 == SIGKILL || $0 == SIGSTOP ? nil : $0 }
+    }
 }

@@ -185,9 +185,9 @@ enum UnitKeys {
             }
         ),
         (
-            "ReloadSignal", "a signal such as SIGHUP",
+            "ReloadSignal", "a signal that a program can take, such as SIGHUP",
             { program, value in
-                guard let signal = SignalName.number(of: String(value)) else { return false }
+                guard let signal = SignalName.takenNumber(of: String(value)) else { return false }
                 program.reloadSignal = signal
                 return true
             }

@@ -44,6 +44,9 @@ final class DescriptorStore {
     /// Of sd_notify(3), in bytes.
     private static let longestName = 255
 
+    /// Whether it was told that there is no room for more.
+    private var isFullTold = false
+
     /// How many are kept at most.
     static let most = 128
 
@@ -56,7 +59,7 @@ final class DescriptorStore {
     ///   - numbers: The descriptors.
     ///   - name: Their name: 255 characters without a colon, as sd_notify(3) says; `stored` if it is not valid.
     ///   - isPolled: Whether they are dropped when the other end is gone.
-    /// - Returns: How many could not be kept.
+    /// - Returns: How many could not be kept; 0 if that was told since there was room.
     func keep(_ numbers: [CInt], name: String?, isPolled: Bool) -> Int {
         let isValid = name.map { name in
             name.utf8.count <= Self.longestName
@@ -78,6 +81,7 @@ final class DescriptorStore {
         _ tell: (CInt, String) -> Void = { _, _ in }
     ) -> Int {
         var refused = 0
+        defer { isFullTold = isFullTold || refused > 0 }
         for number in numbers {
             if entries.contains(where: { Self.areSame($0.number, number) }) {
                 _ = close(number)
@@ -89,11 +93,12 @@ final class DescriptorStore {
                 tell(number, name)
             }
         }
-        return refused
+        return isFullTold ? 0 : refused
     }
 
     /// Forgets the descriptors of a name.
     func remove(named name: String) {
+        isFullTold = false
         for entry in entries where entry.name == name { Self.drop(entry) }
         entries.removeAll { $0.name == name }
         for isPolled in [true, false] { manager.tell("FDSTOREREMOVE=1\nFDNAME=\(nameAbove(name, isPolled))") }
