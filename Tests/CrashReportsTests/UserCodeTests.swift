@@ -20,6 +20,11 @@ import Testing
         ("$s4Club5startyyF", "/srv/a/.build/registry/downloads/acme/club/1.2.0/Sources/Club/Start.swift", false),
         ("$s7NIOCore5startyyF", "/me/Library/A/SourcePackages/checkouts/swift-nio/Sources/NIOCore/A.swift", false),
         ("$s8RunLoops5startyyF", "/srv/me/holdfast/Sources/RunLoops/Run.swift", false),
+        // With a static standard library: its modules are not the program's, and what the program adds to their types is.
+        ("$s10Foundation4DateV4yearSiyF", nil, false), ("$s20FoundationEssentials4DataV5appendyyF", nil, false),
+        ("$s8Dispatch0A4WorkC7performyyF", nil, false), ("$s10Foundation4DateV7greeterE4yearSiyF", nil, true),
+        ("$s10Foundation4DateV20FoundationEssentialsE4yearSiyF", nil, false), ("__CFRunLoopRun", nil, false),
+        ("CFGreet", "/srv/me/greeter/Sources/CGreet/greet.c", true),
         ("hf_async_park", nil, false), ("$sSa6appendyyxnF", nil, false), ("_start", nil, false),
     ])
     func `What was fetched with a package is not the program's own`(name: String, file: String?, isOwn: Bool) {
@@ -30,7 +35,8 @@ import Testing
         arguments: [
             ("$s7NIOCore5startyyF", "/b/.build/checkouts/swift-nio/Sources/A.swift", 0, "a", "swift-nio"),
             ("$s8Holdfast5startyyF", "/b/.build/checkouts/holdfast/Sources/A.swift", 0, "a", "Holdfast"),
-            ("$sSa6appendyyxnF", nil, 0, "a", "the Swift standard library"), ("_start", nil, 0, "a", "the compiler"),
+            ("$sSa6appendyyxnF", nil, 0, "a", "the Swift standard library"),
+            ("$s10Foundation4DateV4yearSiyF", nil, 0, "a", "Foundation"), ("_start", nil, 0, "a", "the compiler"),
             ("malloc", nil, 1, "libc.so.6", "libc"), ("$sSa6appendyyxnF", nil, 2, "libswiftCore.so", "libswiftCore"),
             ("__vdso_gettimeofday", nil, 3, "[vdso]", "[vdso]"),
         ] as [(String, String?, Int, String, String)]

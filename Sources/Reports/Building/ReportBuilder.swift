@@ -17,7 +17,7 @@ package final class ReportBuilder {
     ///   - process: The process.
     ///   - namesFunctions: Whether to read the images' files; without, frames have image and offset only.
     package convenience init(process: SpoolProcess, namesFunctions: Bool = true) {
-        self.init(process: process, namesFunctions: namesFunctions, files: SymbolFiles(.standard, budget: .agent))
+        self.init(process: process, namesFunctions: namesFunctions, files: SymbolFiles(.ofThisProcess, budget: .agent))
     }
 
     /// The same with files that other builders opened.

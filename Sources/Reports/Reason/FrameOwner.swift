@@ -73,7 +73,8 @@ package enum FrameOwner: Sendable, Hashable {
             self = .named(package)
         } else if frame.image == 0, let name = frame.rawName {
             // What is left of the executable: copies of functions of the standard library, and glue.
-            self = name.hasPrefix("$ss") || name.hasPrefix("$sS") ? .named("the Swift standard library") : .compiler
+            let module = name.hasPrefix("$ss") || name.hasPrefix("$sS") ? "the Swift standard library" : nil
+            self = (module ?? UserCode.toolchainModule(of: name)).map(Self.named) ?? .compiler
         } else if let image = frame.imageName {
             self = .named(Self.libraryName(image))
         } else {

@@ -16,6 +16,9 @@ package struct DebugFileSearch: Sendable, Hashable {
     /// What is searched when nothing else is said: the system's debug files.
     package static let standard = DebugFileSearch(directories: systemDirectories)
 
+    /// The same, and the program of this process, whose file may have been replaced or deleted since it began.
+    package static let ofThisProcess = DebugFileSearch(directories: systemDirectories, files: ["/proc/self/exe"])
+
     /// Creates a search.
     ///
     /// - Parameters:
