@@ -88,6 +88,8 @@ extension EventHost {
             public var startDelay: BackOff = .restarts
             /// How long the process may drain before it is replaced.
             public var drainDeadline: Duration = .seconds(5)
+            /// How long requests in fault boundaries are waited for then.
+            package var requestPatience = RequestPatience()
             /// How long a thread that faulted waits for its verdict.
             ///
             /// It waits twice as long if the crash thread is not asleep when the time is up: then no lock blocks that thread, it is only

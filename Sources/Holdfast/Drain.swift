@@ -32,6 +32,8 @@ public final class Drain {
     private var whenDone: (@MainActor () -> Void)?
     /// Called first if the deadline has come.
     var whenLate: (@MainActor () -> Void)?
+    /// What may be waited for after the drain, too.
+    var requests: RequestsUnderWay?
     /// Fires at the deadline.
     private var late: HostRunLoop.Timer?
 
@@ -85,6 +87,7 @@ public final class Drain {
     func forgo() {
         whenDone = nil
         late?.invalidate()
+        requests?.forget()
     }
 
     /// Ends the drain once, even if what follows it releases a hold, or runs the loop until the deadline.

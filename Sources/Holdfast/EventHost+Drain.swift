@@ -62,8 +62,8 @@ extension EventHost {
         let isSucceeded =
             configuration.restart.exitCode == nil && kept.isEmpty && !mayTakeOver && capture.releaseStandby()
         if isSucceeded { ListenerHandover.restNow() }
-        // Now: they may have ended when the drain begins, and still have answers to write.
-        let requests = RequestsUnderWay(afterFaultOf: thread, isSucceeded: isSucceeded)
+        let patience = configuration.advanced.requestPatience
+        let requests = RequestsUnderWay(afterFaultOf: thread, isSucceeded: isSucceeded, patience)
         let ended = ListenerHandover.endConnections(ofThread: thread)
         sink.drains.signal()
         if ended > 0 {
@@ -92,11 +92,15 @@ extension EventHost {
         startDrain(.fault, until: deadline, parkedThread: parkedThread == 0 ? nil : parkedThread) { [self] in
             requests?.forget()
             let end = drain?.deadline ?? deadline
-            guard let requests, !requests.isSucceeded else {
+            // One that stands by and waits for what is kept can serve at once.
+            guard let requests, !requests.isSucceeded, standby?.hasStandby != true else {
                 return endDrain(at: end, isSucceeded: requests?.isSucceeded ?? false)
             }
-            requests.rest(on: loop, before: end) { self.endDrain(at: end, isSucceeded: false) }
+            requests.rest(on: loop, before: end, keepsSockets: configuration.restart == .inPlace) { [self] in
+                endDrain(at: end, isSucceeded: false)
+            }
         }
+        drain?.requests = requests
         if let drain, let requests, requests.isSucceeded { requests.hold(drain, on: loop) }
     }
 

@@ -112,18 +112,10 @@ extension EventHost {
         // A process that is about to end needs no successor.
         guard restartRefusedUntil <= .now, SignalEvents.dueOrder == nil else { return }
         startDrain(.planned, until: .now.advanced(by: configuration.advanced.drainDeadline)) { [self] in
-            if mayWait {
-                drain = nil
-                if drainHandlers.all.isEmpty, !isQuiet() { return }
-                mustRestart = true
-                return endRun()
-            }
-            let requests = RequestsUnderWay(afterFaultOf: 0, isSucceeded: false)
-            requests.rest(on: loop, before: drain?.deadline ?? .now) { [self] in
-                drain = nil
-                mustRestart = true
-                endRun()
-            }
+            drain = nil
+            if mayWait, drainHandlers.all.isEmpty, !isQuiet() { return }
+            mustRestart = true
+            endRun()
         }
     }
 }

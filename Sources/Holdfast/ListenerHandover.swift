@@ -111,10 +111,24 @@ final class ListenerHandover {
         rested?()
     }
 
-    /// The same at all sockets that the next process gets, and only there: new clients wait in the backlog until it serves.
-    static func restBeforeRestart() {
+    /// The same before a restart, also at sockets that the program has opened and the next process gets: new clients wait in the backlog until
+    /// it serves.
+    ///
+    /// - Parameter keepsOwn: Whether it gets them.
+    static func restBeforeRestart(keepsOwn: Bool) {
+        if keepsOwn { current?.restOwn() }
         restNow()
-        for descriptor in current?.kept.openDescriptors(under: prefix) ?? [] { hf_listeners_rest_at(descriptor) }
+    }
+
+    private func restOwn() {
+        for descriptor in kept.openDescriptors(under: Self.prefix) {
+            hf_listeners_rest_at(descriptor)
+            // A server that is told to rest may close its own.
+            let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
+            guard copy >= 0 else { continue }
+            try? kept.keep(KeptEntry(descriptor: copy, state: []), as: Self.prefix + "\(copy)")
+            try? kept.remove(Self.prefix + "\(descriptor)")
+        }
     }
 
     /// Called on the main loop when that was done.

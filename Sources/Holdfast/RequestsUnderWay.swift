@@ -3,28 +3,48 @@ internal import RunLoops
 internal import Synchronization
 internal import TaskBoundaries
 
+/// How long requests under way are waited for before the process is replaced.
+package struct RequestPatience: Sendable {
+    /// How long none has ended when the others are given up.
+    package var next: Duration
+    /// The same after a fault of an event loop: its clients wait for the next process.
+    package var nextAfterLoop: Duration
+    /// How long one that has ended may take to write its answer, and a client that was accepted to be heard.
+    package var writing: Duration
+    /// How long new clients wait for the next process at most.
+    package var inAll: Duration
+    /// Who has taken so long when the thread faults is not waited for: a stream that has no end, or something that hangs.
+    package var greatestAge: Duration
+
+    package init(
+        next: Duration = .milliseconds(250),
+        nextAfterLoop: Duration = .milliseconds(25),
+        writing: Duration = .milliseconds(10),
+        inAll: Duration = .seconds(1),
+        greatestAge: Duration = .seconds(1)
+    ) {
+        self.next = next
+        self.nextAfterLoop = nextAfterLoop
+        self.writing = writing
+        self.inAll = inAll
+        self.greatestAge = greatestAge
+    }
+}
+
 /// Lets tasks in fault boundaries come to their ends before the process is replaced: their clients wait for answers.
 ///
 /// Those that wait for what has faulted, an actor or a lock, never end. So it is over when none has ended for a while.
 @MainActor
 final class RequestsUnderWay {
-    /// How long none has ended when the others are given up.
-    private static let patience: Duration = .milliseconds(250)
-    /// The same after a fault of an event loop: its clients wait for the next process.
-    private static let patienceForLoop: Duration = .milliseconds(25)
-    /// How long new clients wait for the next process at most.
-    private static let limit: Duration = .seconds(1)
-    /// Who has taken so long when the thread faults is not waited for: a stream that has no end, or something that hangs.
-    private static let greatestAge: Duration = .seconds(1)
-    /// How long one that has ended may take to write its answer, and a client that was accepted to be heard.
-    private static let timeToWrite: Duration = .milliseconds(10)
-
     /// Whether another process serves, so that nobody waits for the end of this one.
     let isSucceeded: Bool
+    private let patience: RequestPatience
     private let isLoop: Bool
-    /// How many are not waited for.
-    private let lost: Int
-    private var fewest: Int
+    /// The boundary whose job has faulted: it never ends.
+    private let parked: TaskBoundaries.FaultBoundary?
+    /// When the thread faulted, in nanoseconds of CLOCK_MONOTONIC.
+    private let begin = MonotonicClock.nanoseconds
+    private var fewest = Int.max
     /// When there were no more than that.
     private var lastEnd = HostRunLoop.Instant.now
     private var timer: HostRunLoop.Timer?
@@ -34,24 +54,17 @@ final class RequestsUnderWay {
     /// Notes what is under way now.
     ///
     /// - Parameters:
-    ///   - thread: The thread that has faulted, which stands still; 0 if there is none.
+    ///   - thread: The thread that has faulted, which stands still.
     ///   - isSucceeded: Whether another process serves.
-    init(afterFaultOf thread: CInt, isSucceeded: Bool) {
+    ///   - patience: How long it waits.
+    init(afterFaultOf thread: CInt, isSucceeded: Bool, _ patience: RequestPatience) {
         self.isSucceeded = isSucceeded
+        self.patience = patience
         isLoop = ListenerHandover.isEventLoop(thread: thread)
         looks = isSucceeded && isLoop ? 2 : 0
-        // Whoever asked an event loop for what has faulted waits for it.
-        let lost = isSucceeded ? 0 : Self.endless(besideThoseOf: thread) + (isLoop ? 1 : 0)
-        self.lost = lost
-        fewest = BoundaryHost.running.load(ordering: .acquiring) - lost
-    }
-
-    /// How many will never end, as far as boundaries tell.
-    private static func endless(besideThoseOf thread: CInt) -> Int {
-        let parked = thread == 0 ? nil : TaskBoundaries.FaultBoundary.running(onThread: thread)
-        let oldest = MonotonicClock.nanoseconds - greatestAge.saturatingNanoseconds
-        let open = TaskBoundaries.FaultBoundary.open(atMost: 4096).boundaries
-        return open.count { $0.since < oldest || $0.boundary === parked }
+        parked = isSucceeded ? nil : TaskBoundaries.FaultBoundary.running(onThread: thread)
+        // Now: they may have ended when the drain begins, and still have answers to write.
+        if isSucceeded { fewest = running }
     }
 
     /// Holds back the drain of a process that another one has succeeded.
@@ -59,7 +72,17 @@ final class RequestsUnderWay {
         // Also where none is under way: one may have ended a moment ago, and have an answer to write.
         guard BoundaryHost.isOpen else { return }
         let hold = drain.hold()
-        wait(on: loop, before: drain.deadline) { hold.release() }
+        look(on: loop) { [self] now in
+            if looks > 0 {
+                looks -= 1
+                _ = ListenerHandover.endUnwatchedConnections()
+            }
+            note(running, at: now)
+            // Each may have an answer to write when its boundary has ended, the last one too.
+            guard now >= lastEnd.advanced(by: patience.next) else { return }
+            forget()
+            hold.release()
+        }
     }
 
     /// Accepts no more connections, ends those that there are with their answers, and does something when nothing is under way any more.
@@ -67,36 +90,37 @@ final class RequestsUnderWay {
     /// - Parameters:
     ///   - loop: The main loop.
     ///   - deadline: When it is done in any case.
-    ///   - body: What is done.
-    func rest(on loop: HostRunLoop, before deadline: HostRunLoop.Instant, then body: @escaping @MainActor () -> Void) {
-        let now = HostRunLoop.Instant.now
-        guard BoundaryHost.isOpen, now < deadline else { return body() }
-        ListenerHandover.restBeforeRestart()
-        lastEnd = now
-        wait(on: loop, before: min(deadline, now.advanced(by: Self.limit)), then: body)
-    }
-
-    private func wait(
+    ///   - keepsSockets: Whether the next process gets the sockets that the program has opened.
+    ///   - body: What is done, unless `forget()` is called before.
+    func rest(
         on loop: HostRunLoop,
         before deadline: HostRunLoop.Instant,
+        keepsSockets: Bool,
         then body: @escaping @MainActor () -> Void
     ) {
+        lastEnd = .now
+        guard BoundaryHost.isOpen, lastEnd < deadline else { return body() }
+        ListenerHandover.restBeforeRestart(keepsOwn: keepsSockets)
+        let end = min(deadline, lastEnd.advanced(by: patience.inAll))
+        look(on: loop) { [self] now in
+            let count = awaited
+            note(count, at: now)
+            // None may have begun yet for a client that was accepted before.
+            let rest = count <= 0 ? patience.writing : isLoop ? patience.nextAfterLoop : patience.next
+            guard now >= min(end, lastEnd.advanced(by: rest)) else { return }
+            forget()
+            body()
+        }
+    }
+
+    private func look(on loop: HostRunLoop, _ body: @escaping @MainActor (HostRunLoop.Instant) -> Void) {
         let interval: Duration = .milliseconds(2)
         let timer = HostRunLoop.Timer(
             ofHost: "requests under way",
             fireAt: .now.advanced(by: interval),
             repeating: interval
         ) { _ in
-            MainActor.assumeIsolated {
-                if self.looks > 0 {
-                    self.looks -= 1
-                    _ = ListenerHandover.endUnwatchedConnections()
-                }
-                let now = HostRunLoop.Instant.now
-                guard self.areOver(at: now) || now >= deadline else { return }
-                self.forget()
-                body()
-            }
+            MainActor.assumeIsolated { body(.now) }
         }
         self.timer = timer
         loop.add(timer, to: .common)
@@ -108,11 +132,20 @@ final class RequestsUnderWay {
         timer = nil
     }
 
-    private func areOver(at now: HostRunLoop.Instant) -> Bool {
-        let count = BoundaryHost.running.load(ordering: .acquiring) - lost
+    private func note(_ count: Int, at now: HostRunLoop.Instant) {
         if count < fewest { (fewest, lastEnd) = (count, now) }
-        // Each may have an answer to write when its boundary has ended, the last one too.
-        let patience = isLoop && !isSucceeded ? Self.patienceForLoop : Self.patience
-        return now >= lastEnd.advanced(by: count <= 0 && !isSucceeded ? Self.timeToWrite : patience)
+    }
+
+    private var running: Int { BoundaryHost.running.load(ordering: .acquiring) }
+
+    /// How many are under way that may end, as far as that can be told.
+    private var awaited: Int {
+        // No more than have a caller that waits.
+        guard running > 0 else { return 0 }
+        let oldest = begin - patience.greatestAge.saturatingNanoseconds
+        let open = TaskBoundaries.FaultBoundary.open(atMost: 4096).boundaries
+        let count = open.count { !$0.boundary.isAnswered && $0.since >= oldest && $0.boundary !== parked }
+        // Whoever has asked an event loop for what has faulted waits for it: one of them is taken for that.
+        return isLoop ? count - 1 : count
     }
 }

@@ -73,6 +73,12 @@ final class StandbyRole {
         if number >= 0 { close(number) }
     }
 
+    /// Whether a process stands by to serve in the place of this one.
+    var hasStandby: Bool {
+        guard let page = unsafe UnsafePointer<HFStandbyPage>(bitPattern: page) else { return false }
+        return unsafe hf_standby_state(hf_standby_word(page)) == UInt32(HF_STANDBY_READY)
+    }
+
     /// Ends the wait.
     func serve() {
         guard isWaiting else { return }

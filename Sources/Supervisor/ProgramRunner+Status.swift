@@ -71,7 +71,7 @@ extension ProgramRunner {
     }
 
     /// Whether one is to stand by, and does not, because those before have ended.
-    private var lacksStandby: Bool { standbyEnds > 0 && standby?.state != .standingBy }
+    private var lacksStandby: Bool { standbyEnds > 0 && standby == nil }
 
     /// How its probe goes; nil without one, and while nothing is asked.
     private var probe: JSONObject? {

@@ -569,8 +569,7 @@ final class ProgramRunner {
         }
         records.write(count)
         records.report(facts, usage, of: generation, action, restarts: count.restarts)
-        // The next supervisor has nothing to tell of it, also while others of its group are being ended.
-        records.note(nil)
+        records.noteEnd(of: generation)
     }
 
     /// Does what follows, when nothing of the process is left.

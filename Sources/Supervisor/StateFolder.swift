@@ -26,13 +26,14 @@ struct StateFolder: Sendable {
     ///   change it at any time.
     func create() throws(Problem) {
         do {
-            // The store itself may be a symbolic link: that of a unit with DynamicUser= is.
-            for folder in [store.appending("."), run, store.appending("spool")] {
+            try FileDirectory.create(at: store)
+            // A volume of a container is root's, and so is the symbolic link to the store of a unit with DynamicUser=.
+            for folder in [store, store.appending(".")] {
+                try requireOwn(folder, FileStatus(of: folder).owner, orRoot: true)
+            }
+            for folder in [run, store.appending("spool")] {
                 try FileDirectory.create(at: folder)
-                let owner = try FileStatus(of: FileDirectory(at: folder).descriptor).owner
-                guard owner == geteuid() else {
-                    throw Problem(description: "\(folder) belongs to another user (uid \(owner), not \(geteuid()))")
-                }
+                try requireOwn(folder, FileStatus(of: FileDirectory(at: folder).descriptor).owner, orRoot: false)
             }
             try FileDirectory(at: run).closeToOthers()
         } catch let problem as Problem {
@@ -40,6 +41,11 @@ struct StateFolder: Sendable {
         } catch {
             throw Problem(description: "\(store): \(error)")
         }
+    }
+
+    private func requireOwn(_ folder: FilePath, _ owner: UInt32, orRoot: Bool) throws(Problem) {
+        guard owner != geteuid(), owner != 0 || !orRoot else { return }
+        throw Problem(description: "\(folder) belongs to another user (uid \(owner), not \(geteuid()))")
     }
 
     /// What a file of ours says; nil for one that others may have written.

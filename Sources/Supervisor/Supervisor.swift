@@ -84,8 +84,7 @@ package final class Supervisor {
         let isForeground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp()
         let isCommand = plan.programs.count == 1 && plan.programs[0].restarts == .never
         terminal = isForeground && isCommand ? STDIN_FILENO : nil
-        let state = plan.store.map { StateFolder(store: $0) }
-        for program in plan.programs { state?.endLeftovers(of: program) }
+        Self.endLeftovers(of: plan, unless: signals)
         var addresses: Set<ListenAddress> = []
         for program in plan.programs {
             for (index, address) in program.listens.enumerated() {
@@ -105,6 +104,14 @@ package final class Supervisor {
         kept = plan.programs.map { [manager, sockets] in DescriptorStore(of: $0.name, manager, sockets) }
         sockets.keepInherited()
         manager.store(sockets.sockets)
+    }
+
+    /// Ends what a supervisor that was killed has left, unless one runs.
+    private static func endLeftovers(of plan: Plan, unless signals: CInt) {
+        guard let state = plan.store.map({ StateFolder(store: $0) }) else { return }
+        let control = plan.control ?? state.socket(of: plan.programs[0].name)
+        if (try? PacketSocket.connect(to: .path(control), before: .min)) != nil { return }
+        state.endLeftovers(of: plan.programs, unless: signals)
     }
 
     private static func cannotListen(_ address: ListenAddress, _ error: Errno) -> String {

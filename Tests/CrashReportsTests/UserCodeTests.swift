@@ -22,7 +22,9 @@ import Testing
         ("$s8RunLoops5startyyF", "/srv/me/holdfast/Sources/RunLoops/Run.swift", false),
         // With a static standard library: its modules are not the program's, and what the program adds to their types is.
         ("$s10Foundation4DateV4yearSiyF", nil, false), ("$s20FoundationEssentials4DataV5appendyyF", nil, false),
-        ("$s8Dispatch0A4WorkC7performyyF", nil, false), ("$s10Foundation4DateV7greeterE4yearSiyF", nil, true),
+        ("$s8Dispatch0A4WorkC7performyyF", nil, false), ("$sSS10FoundationE4dataSiyF", nil, false),
+        ("$sSS7greeterE4dataSiyF", nil, true), ("$sSS13FoundationaryE4dataSiyF", nil, true),
+        ("$s10Foundation4DateV7greeterE4yearSiyF", nil, true),
         ("$s10Foundation4DateV20FoundationEssentialsE4yearSiyF", nil, false), ("__CFRunLoopRun", nil, false),
         ("CFGreet", "/srv/me/greeter/Sources/CGreet/greet.c", true),
         ("hf_async_park", nil, false), ("$sSa6appendyyxnF", nil, false), ("_start", nil, false),

@@ -8,15 +8,15 @@ import Testing
     private let port: UInt16
     private let server: ChildProcess
 
-    init() throws { try self.init([:]) }
+    init() throws { try self.init(["PATIENT"]) }
 
-    private init(_ environment: [String: String]) throws {
+    // With PATIENT it waits so long that no test is too slow for it.
+    private init(_ settings: [String]) throws {
         port = try Loopback.freePort()
         server = try ChildProcess(
             BuiltProduct.path(of: "async-server"),
             ["tcp:\(port)", StoreReader().path],
-            // The deadline of the drain is not what ends it.
-            environment: environment.merging(["PATIENT": "1"]) { $1 }
+            environment: Dictionary(uniqueKeysWithValues: settings.map { ($0, "1") })
         )
         try awaitServer()
     }
@@ -49,13 +49,14 @@ import Testing
         try end()
     }
 
-    @Test func `Who comes while the process waits for others is answered, by it or by the next one`() throws {
-        let clients = (0..<4).map { _ in
-            Requests(port: port)
-        }
-        for _ in 0..<10 {
-            try LineClient(port: port).send("fault in a task\n")
-            try awaitServer()
+    @Test(arguments: [false, true])
+    func `Who comes while the process waits for others is answered, by it or by the next one`(closes: Bool) throws {
+        try end()
+        let run = try Self(closes ? ["PATIENT", "CLOSES"] : ["PATIENT"])
+        let clients = (0..<4).map { _ in Requests(port: run.port) }
+        for _ in 0..<8 {
+            try LineClient(port: run.port).send("fault in a task\n")
+            try run.awaitServer()
             // All of them have come to an answer of this process.
             let counts = clients.map(\.answered)
             let deadline = Deadline()
@@ -65,26 +66,17 @@ import Testing
             }
         }
         for client in clients { #expect(client.end() == nil) }
-        try end()
-    }
-
-    @Test func `Those that are under way are answered before a restart that waits for no quiet`() throws {
-        try end()
-        let run = try Self(["LATEST": "1"])
-        // They end when the process is about to be replaced.
-        let clients = try (0..<8).map { _ in try run.request("task") }
-        _ = try run.request("fault in a boundary")
-        for client in clients { #expect(try client.line() == "\(run.server.pid)") }
-        try run.awaitServer()
         try run.end()
     }
 
     @Test func `One that never ends is given up`() throws {
-        let client = try request("hang")
-        try LineClient(port: port).send("fault in a task\n")
-        #expect(try client.line() == nil)
-        try awaitServer()
         try end()
+        let run = try Self(["HASTY"])
+        let client = try run.request("hang")
+        try LineClient(port: run.port).send("fault in a task\n")
+        #expect(try client.line() == nil)
+        try run.awaitServer()
+        try run.end()
     }
 }
 

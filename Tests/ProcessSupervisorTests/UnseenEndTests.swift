@@ -66,11 +66,11 @@ import Testing
         let store = try StoreReader()
         let state = StateFolder(store: .init(store.path))
         try state.create()
-        // A process of the session of this one, in a group of its own.
+        // The leader of a group and a session of its own.
         let other = try ChildProcess("/bin/setsid", ["-w", "sh", "-c", "echo up $$; exec sleep 1000"])
         let pid = try #require(try other.output.next()?.split(separator: " ").last.flatMap { CInt($0) })
         let life = try #require(LifeNote.Life(of: pid))
-        let note = try #require(LifeNote(of: getpid(), startedAs: pid, began: 0, isReady: false))
+        let note = try #require(LifeNote(of: getpid(), startedAs: life, began: 0, isReady: false))
         let ended = "supervisor=\(note.supervisor.pid)@1"
         let text = note.text.replacing("supervisor=\(note.supervisor.pid)@\(note.supervisor.start)", with: ended)
             .replacing("session=\(note.session)", with: "session=\(getsid(pid))")

@@ -72,5 +72,6 @@ package enum UserCode {
         let digits = rest.prefix { $0.isASCII && $0.isNumber }
         guard let length = Int(digits), length > 0, length < rest.count - digits.count else { return false }
         return rest.dropFirst(digits.count + length).first == "E"
+            && !toolchainModules.contains { rest.hasPrefix($0.key) && $0.key.utf8.count == digits.utf8.count + length }
     }
 }

@@ -28,6 +28,8 @@ final class Child {
     /// When it was started, in nanoseconds of CLOCK_MONOTONIC, and of CLOCK_REALTIME.
     let started: Int64
     let startedRealtime: Int64
+    /// The process, told from later ones with its number; asked for first before its end is taken.
+    private(set) lazy var life = LifeNote.Life(of: pid)
     let errors: OutputPassage
     /// The file that it began with.
     let file: String

@@ -8,10 +8,14 @@ internal import SystemPackage
 /// The kernel ends the program itself (PR_SET_PDEATHSIG), and not what that has started. They may hold the sockets that the next supervisor opens.
 struct Leftovers {
     private let note: LifeNote
+    /// Those that have got the first signal.
+    private var told: Set<CInt> = []
 
     /// What is left of a program that was noted; nil if its supervisor lives, or it is not known whose the group is.
     init?(of note: LifeNote) {
-        guard note.isOfThisBoot, !note.supervisor.isAlive else { return nil }
+        guard note.isOfThisBoot, note.isOfThisNamespace, !note.supervisor.isAlive, getpgrp() != note.leader.pid else {
+            return nil
+        }
         // The number of a group is given to no other process as long as somebody is in it: a leader that has begun later has a group of its own.
         if let leader = LifeNote.Life(of: note.leader.pid), leader != note.leader { return nil }
         self.note = note
@@ -29,49 +33,83 @@ struct Leftovers {
         guard let fields = ProcessFields.of(pid), fields.count > 19, let start = UInt64(fields[19]) else {
             return false
         }
-        return CInt(fields[2]) == note.leader.pid && CInt(fields[3]) == note.session && start >= note.supervisor.start
-            && fields[0] != "Z" && fields[0] != "X"
+        return pid != getpid() && CInt(fields[2]) == note.leader.pid && CInt(fields[3]) == note.session
+            && start >= note.supervisor.start && fields[0] != "Z" && fields[0] != "X"
     }
 
-    /// Ends them, and waits for that.
+    /// The same, each with a descriptor that is readable when it has ended, and that is to be closed.
+    private var open: [(pid: CInt, descriptor: CInt)] {
+        processes.map { (pid: $0, descriptor: hf_pidfd_open($0)) }.filter { $0.descriptor >= 0 }
+    }
+
+    /// Tells them to end.
+    mutating func tell(_ signal: CInt) {
+        for (pid, descriptor) in open {
+            // Looked at again: its number may have become another's before there was a descriptor.
+            if isOne(pid), told.insert(pid).inserted {
+                _ = hf_pidfd_signal(descriptor, signal)
+                _ = hf_pidfd_signal(descriptor, SIGCONT)
+            }
+            close(descriptor)
+        }
+    }
+
+    /// Kills those that live, and waits until they have ended.
+    mutating func kill(unless interruption: CInt) {
+        told = []
+        wait(SIGKILL, within: .seconds(2), unless: interruption)
+    }
+
+    /// Waits until they have ended.
     ///
     /// - Parameters:
-    ///   - signal: What they get first.
-    ///   - limit: How long they may take before they are killed.
-    /// - Returns: Those that live on.
-    func end(by signal: CInt, within limit: Duration) -> [CInt] {
-        for (signal, limit) in [(signal, limit), (SIGKILL, .seconds(2))] {
-            var told: Set<CInt> = []
-            let deadline = MonotonicClock.nanoseconds.addingReportingOverflow(limit.nanosecondCount)
-            repeat {
-                // Taken first, and looked at again: a number may have become another's.
-                let open = processes.map { (pid: $0, descriptor: hf_pidfd_open($0)) }.filter { $0.descriptor >= 0 }
-                defer { for (_, descriptor) in open { close(descriptor) } }
-                if open.isEmpty { break }
-                for (pid, descriptor) in open where isOne(pid) && told.insert(pid).inserted {
-                    _ = hf_pidfd_signal(descriptor, signal)
-                    _ = hf_pidfd_signal(descriptor, SIGCONT)
-                }
-                // One may start another one meanwhile.
-                Readiness.wait(forAny: open.map(\.descriptor), atMost: 100_000_000)
-            } while deadline.overflow || MonotonicClock.nanoseconds < deadline.partialValue
+    ///   - signal: What one gets that has begun meanwhile.
+    ///   - limit: How long they may take.
+    ///   - interruption: A descriptor that is readable when it is not to wait any more.
+    mutating func wait(_ signal: CInt, within limit: Duration, unless interruption: CInt) {
+        let deadline = MonotonicClock.nanoseconds + limit.nanosecondCount
+        while MonotonicClock.nanoseconds < deadline {
+            tell(signal)
+            let open = open
+            defer { for (_, descriptor) in open { close(descriptor) } }
+            guard !open.isEmpty, !Readiness.now(of: interruption, for: .readable).contains(.readable) else { return }
+            Readiness.wait(forAny: open.map(\.descriptor) + [interruption], atMost: 100_000_000)
         }
-        return processes
     }
 }
 
 extension StateFolder {
-    /// Ends what a supervisor that was killed has left of a program, before its sockets are opened.
-    func endLeftovers(of program: Program) {
-        guard let note = life(of: program.name), let leftovers = Leftovers(of: note) else { return }
-        let processes = leftovers.processes
-        guard !processes.isEmpty else { return }
-        Log.write(
-            "\(program.name): ends what the supervisor before has left, which was killed: \(Self.list(processes))"
-        )
-        let rest = leftovers.end(by: program.stopSignal, within: program.stopTimeout)
-        guard !rest.isEmpty else { return }
-        Log.write("\(program.name): cannot be ended: \(Self.list(rest)); 'ps -o pid,user,stat,cmd -p PID' shows more")
+    /// How long those that were left may take to end at most: nobody is served meanwhile.
+    private static let mostPatience = Duration.seconds(30)
+
+    /// Ends what a supervisor that was killed has left of programs, before their sockets are opened.
+    ///
+    /// - Parameters:
+    ///   - programs: The programs.
+    ///   - signals: A descriptor that is readable when a signal has come: then it waits no more.
+    func endLeftovers(of programs: [Program], unless signals: CInt) {
+        var all: [(program: Program, leftovers: Leftovers)] = []
+        for program in programs {
+            guard let note = life(of: program.name), var leftovers = Leftovers(of: note) else { continue }
+            let processes = leftovers.processes
+            guard !processes.isEmpty else { continue }
+            Log.write(
+                "\(program.name): ends what the supervisor before has left, which was killed: \(Self.list(processes))"
+            )
+            leftovers.tell(program.stopSignal)
+            all.append((program, leftovers))
+        }
+        for (program, var leftovers) in all {
+            let limit = min(program.stopTimeout, Self.mostPatience)
+            leftovers.wait(program.stopSignal, within: limit, unless: signals)
+            if Readiness.now(of: signals, for: .readable).contains(.readable) { return }
+            leftovers.kill(unless: signals)
+            let processes = leftovers.processes
+            guard !processes.isEmpty else { continue }
+            Log.write(
+                "\(program.name): cannot be ended: \(Self.list(processes)); 'ps -o pid,user,stat,cmd -p PID' shows more"
+            )
+        }
     }
 
     private static func list(_ processes: [CInt]) -> String {

@@ -18,14 +18,16 @@ struct LifeNote: Sendable, Equatable {
     let wasReady: Bool
     /// Which boot of the machine it was.
     let boot: String
+    /// Whose numbers of processes these are (pid_namespaces(7)).
+    let namespace: String
+    /// Whether the end of the process was told: what is left of its group is being ended.
+    private(set) var isTold = false
 
     /// A process, told from later ones with its number.
     struct Life: Sendable, Equatable {
         let pid: CInt
         /// When it was started, in ticks since the boot (proc(5)).
         let start: UInt64
-
-        fileprivate init(pid: CInt, start: UInt64) { (self.pid, self.start) = (pid, start) }
 
         /// Nil if there is no such process.
         init?(of pid: CInt) {
@@ -67,15 +69,14 @@ struct LifeNote: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - pid: The main process.
-    ///   - child: The child that was started.
+    ///   - leader: The child that was started.
     ///   - began: When it was started, in nanoseconds of CLOCK_REALTIME.
     ///   - isReady: Whether it is ready.
-    init?(of pid: CInt, startedAs child: CInt, began: Int64, isReady: Bool) {
-        // A child that has ended leaves its group behind.
+    init?(of pid: CInt, startedAs leader: Life, began: Int64, isReady: Bool) {
         guard let process = Life(of: pid), let supervisor = Life(of: getpid()) else { return nil }
-        leader = Life(of: child) ?? Life(pid: child, start: supervisor.start)
-        (self.process, self.supervisor, self.began, wasReady) = (process, supervisor, began, isReady)
-        session = getsid(0)
+        (self.process, self.leader, self.supervisor) = (process, leader, supervisor)
+        (self.began, wasReady) = (began, isReady)
+        (session, namespace) = (getsid(0), Self.currentNamespace)
         boot = Self.currentBoot
     }
 
@@ -93,17 +94,34 @@ struct LifeNote: Sendable, Equatable {
         else { return nil }
         (self.process, self.leader, self.supervisor, self.session) = (process, leader, supervisor, session)
         (self.began, self.boot) = (began, String(boot))
+        namespace = words["namespace"].map(String.init) ?? ""
         wasReady = words["ready"] == "1"
+        isTold = words["told"] == "1"
+    }
+
+    /// The same when its end was told.
+    var told: LifeNote {
+        var told = self
+        told.isTold = true
+        return told
     }
 
     /// A line of text.
     var text: String {
         "process=\(process.text) leader=\(leader.text) supervisor=\(supervisor.text) session=\(session) began=\(began)"
-            + " ready=\(wasReady ? 1 : 0) boot=\(boot)\n"
+            + " ready=\(wasReady ? 1 : 0) told=\(isTold ? 1 : 0) namespace=\(namespace) boot=\(boot)\n"
     }
 
     /// Whether it was written in this boot of the machine.
     var isOfThisBoot: Bool { boot == Self.currentBoot }
+
+    /// Whether its numbers are those that this process sees.
+    var isOfThisNamespace: Bool { namespace == Self.currentNamespace }
+
+    private static let currentNamespace: String = {
+        var status = stat()
+        return unsafe stat("/proc/self/ns/pid", &status) == 0 ? "\(status.st_ino)" : "unknown"
+    }()
 
     private static let currentBoot: String = {
         let text = SmallFile.text("/proc/sys/kernel/random/boot_id") ?? ""
@@ -120,6 +138,10 @@ extension StateFolder {
     /// - Returns: Its record; nil if there is none.
     func takeUnseenEnd(of program: Program, _ count: EndCount) -> DeathRecord? {
         guard let note = life(of: program.name) else { return nil }
+        if note.isTold {
+            try? write(nil, of: program.name)
+            return nil
+        }
         if note.isOfThisBoot {
             // Another one with the same name and store.
             guard !note.supervisor.isAlive else { return nil }

@@ -11,6 +11,8 @@ struct ProgramRecords {
     private var unwritten: [DeathRecord] = []
     /// Which process was noted.
     private var noted: CInt?
+    /// What was written of it.
+    private var note: LifeNote?
 
     /// - Parameters:
     ///   - program: The program.
@@ -93,16 +95,19 @@ struct ProgramRecords {
     /// Writes down which process runs.
     mutating func note(_ generation: Generation?) {
         noted = generation?.pid
-        let note = generation.flatMap { generation in
-            LifeNote(
-                of: generation.pid,
-                startedAs: generation.child.pid,
-                began: generation.child.startedRealtime,
-                isReady: generation.wasReady
-            )
+        note = generation.flatMap { generation in
+            guard let leader = generation.child.life else { return nil }
+            let began = generation.child.startedRealtime
+            return LifeNote(of: generation.pid, startedAs: leader, began: began, isReady: generation.wasReady)
         }
         // Without it its end is told of only if the supervisor sees it.
         try? state?.write(note, of: program.name)
+    }
+
+    /// Writes down that a process has ended, of which the next supervisor has nothing to tell; it may have others of its group to end.
+    mutating func noteEnd(of generation: Generation?) {
+        guard let told = note?.told, generation?.child.hasGroup == true else { return note(nil) }
+        try? state?.write(told, of: program.name)
     }
 
     /// Writes down that another process is the main one now, if it is.

@@ -65,13 +65,15 @@ final class DescriptorStore {
             name.utf8.count <= Self.longestName
                 && name.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 && $0 != ":" && $0.value != 0x7f }
         }
-        return put(numbers, isValid == true ? (name ?? "stored") : "stored", isPolled) { number, name in
+        let refused = put(numbers, isValid == true ? (name ?? "stored") : "stored", isPolled) { number, name in
             let poll = isPolled ? "" : "\nFDPOLL=0"
             let above = nameAbove(name, isPolled)
             // It would come back under another name.
             guard !name.hasPrefix(Self.unpolledMark), above.utf8.count <= Self.longestName else { return }
             manager.tell("FDSTORE=1\nFDNAME=\(above)\(poll)", descriptors: [number])
         }
+        defer { isFullTold = refused > 0 }
+        return isFullTold ? 0 : refused
     }
 
     private func put(
@@ -81,7 +83,6 @@ final class DescriptorStore {
         _ tell: (CInt, String) -> Void = { _, _ in }
     ) -> Int {
         var refused = 0
-        defer { isFullTold = isFullTold || refused > 0 }
         for number in numbers {
             if entries.contains(where: { Self.areSame($0.number, number) }) {
                 _ = close(number)
@@ -93,12 +94,11 @@ final class DescriptorStore {
                 tell(number, name)
             }
         }
-        return isFullTold ? 0 : refused
+        return refused
     }
 
     /// Forgets the descriptors of a name.
     func remove(named name: String) {
-        isFullTold = false
         for entry in entries where entry.name == name { Self.drop(entry) }
         entries.removeAll { $0.name == name }
         for isPolled in [true, false] { manager.tell("FDSTOREREMOVE=1\nFDNAME=\(nameAbove(name, isPolled))") }

@@ -5,8 +5,8 @@ import Holdfast
 /// A server with an async `main` that only opens its own sockets, in NIO's order: it watches them before it binds them.
 ///
 /// Arguments: `tcp:PORT` or `unix:PATH`, and the store. In a process that has restarted, with SECOND, it listens there instead. With HOLD a
-/// process that is to be replaced takes its time, with PATIENT it may. With BESIDE it says at its start whether another process serves. With LATEST
-/// it restarts soon after a fault that was resumed, quiet or not.
+/// process that is to be replaced takes its time; with PATIENT it waits long for requests under way, and with HASTY not for the deadline of its
+/// drain. With CLOSES it closes its socket when it is to accept no more. With BESIDE it says at its start whether another process serves.
 @main struct AsyncServer {
     static func main() async throws {
         var configuration = EventHost.Configuration.keepServing
@@ -14,8 +14,18 @@ import Holdfast
         // It faults as often as it is asked, and starts at once.
         configuration.advanced.earlyEnds = nil
         configuration.stallPolicy = StallPolicy(rule: .once(after: .milliseconds(20)))
-        if getenv("LATEST") != nil { configuration.afterResume = .restartWhenQuiet(within: .milliseconds(20)) }
-        if getenv("HOLD") != nil || getenv("PATIENT") != nil { configuration.advanced.drainDeadline = .seconds(1000) }
+        if getenv("HOLD") != nil || getenv("PATIENT") != nil || getenv("HASTY") != nil {
+            configuration.advanced.drainDeadline = .seconds(1000)
+        }
+        if getenv("PATIENT") != nil {
+            configuration.advanced.requestPatience = RequestPatience(
+                next: .seconds(100),
+                nextAfterLoop: .seconds(100),
+                writing: .milliseconds(200),
+                inAll: .seconds(100),
+                greatestAge: .seconds(100)
+            )
+        }
         let host = try EventHost.start(configuration)
         if getenv("HOLD") != nil { host.onDrain { _ = $0.hold() } }
         let second = host.restarts > 0 ? getenv("SECOND").map { String(cString: $0) } : nil
@@ -77,6 +87,8 @@ final class ServerLoop: @unchecked Sendable {
         print("up \(getpid())")
         fflush(nil)
         signal(SIGUSR1) { _ in _exit(0) }
+        // As servers do that are told to end gracefully.
+        if getenv("CLOSES") != nil { EventHost.onRest { close(listener) } }
         EventHost.notifyReady()
         for _ in 0..<acceptors {
             Thread.start { [self] in
