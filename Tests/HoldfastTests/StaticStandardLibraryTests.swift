@@ -14,7 +14,12 @@ import Testing
     ]
 
     /// Links the object files of a program anew.
-    private static func link(_ name: String, reversed: Bool = false, in folder: TemporaryFolder) throws -> String {
+    private static func link(
+        _ name: String,
+        reversed: Bool = false,
+        isAtFixedAddress: Bool = false,
+        in folder: TemporaryFolder
+    ) throws -> String {
         let path = folder.path + "/" + name
         var list = "\(try BuiltProduct.path(of: name)).product/Objects.LinkFileList"
         if reversed {
@@ -26,7 +31,7 @@ import Testing
             "/usr/bin/env",
             ["swiftc", "-static-stdlib", "-emit-executable", "-o", path, "@\(list)"]
                 + ["-Xlinker", "--defsym", "-Xlinker", "main=\(entry)"]
-                + libraries.map { "-l\($0)" },
+                + libraries.map { "-l\($0)" } + (isAtFixedAddress ? ["-Xlinker", "-no-pie"] : []),
             within: .seconds(300)
         )
         guard run.end == .exited(0) else { throw HarnessError("swiftc: \(run.end) \(run.output) \(run.errors)") }
@@ -64,14 +69,20 @@ import Testing
         #expect(!runtime.isEmpty && runtime.allSatisfy { !$0.isUserCode })
     }
 
-    @Test func `A callout is resumed, too`() throws {
+    @Test(arguments: [false, true]) func `A callout is resumed, too`(isAtFixedAddress: Bool) throws {
         let folder = try TemporaryFolder()
         let dynamic = try StoreReader()
         let expected = try ProgramRun.run(BuiltProduct.path(of: "recovery-probe"), ["own-code", dynamic.path])
         let store = try StoreReader()
-        let run = try ProgramRun.run(Self.link("recovery-probe", in: folder), ["own-code", store.path])
+        let probe = try Self.link("recovery-probe", isAtFixedAddress: isAtFixedAddress, in: folder)
+        let run = try ProgramRun.run(probe, ["own-code", store.path])
         #expect(run.end == expected.end && run.output == expected.output, "\(run.errors)")
-        #expect(try store.onlyReport().verdict.decision == dynamic.onlyReport().verdict.decision)
+        let (report, other) = (try store.onlyReport(), try dynamic.onlyReport())
+        #expect(report.verdict.decision == other.verdict.decision)
+        #expect(report.location == other.location)
+        // Where the kernel and the dynamic linker put it, or where the linker has.
+        let base = report.images.first { $0.path == probe }?.base.rawValue
+        #expect(base.map { $0 < 1 << 32 } == isAtFixedAddress)
     }
 
     /// The next process takes over what the first one has read: so it believes what we change in it.
