@@ -57,6 +57,8 @@ extension EventHost {
     func releaseStandby(afterFaultOf thread: CInt) -> RequestsUnderWay? {
         guard drain == nil, !isStopping, !isWaiting, SignalEvents.ownOrder == nil else {
             sink.drains.signal()
+            drain?.requests?.note(faultOf: thread)
+            if drain != nil { endConnections(of: thread) }
             return nil
         }
         let isSucceeded =
@@ -64,15 +66,19 @@ extension EventHost {
         if isSucceeded { ListenerHandover.restNow() }
         let patience = configuration.advanced.requestPatience
         let requests = RequestsUnderWay(afterFaultOf: thread, isSucceeded: isSucceeded, patience)
-        let ended = ListenerHandover.endConnections(ofThread: thread)
+        endConnections(of: thread)
         sink.drains.signal()
-        if ended > 0 {
-            configuration.logger.notice(
-                "ended the connections of the thread that stands still",
-                metadata: ["count": "\(ended)"]
-            )
-        }
         return requests
+    }
+
+    /// Ends the connections of an event loop whose thread stands still.
+    private func endConnections(of thread: CInt) {
+        let ended = ListenerHandover.endConnections(ofThread: thread)
+        guard ended > 0 else { return }
+        configuration.logger.notice(
+            "ended the connections of the thread that stands still",
+            metadata: ["count": "\(ended)"]
+        )
     }
 
     /// Drains while a thread that faulted stands in its handler and waits, until the same deadline.

@@ -39,7 +39,7 @@ final class RequestsUnderWay {
     /// Whether another process serves, so that nobody waits for the end of this one.
     let isSucceeded: Bool
     private let patience: RequestPatience
-    private let isLoop: Bool
+    private var isLoop: Bool
     /// The boundary whose job has faulted: it never ends.
     private let parked: TaskBoundaries.FaultBoundary?
     /// When the thread faulted, in nanoseconds of CLOCK_MONOTONIC.
@@ -65,6 +65,13 @@ final class RequestsUnderWay {
         parked = isSucceeded ? nil : TaskBoundaries.FaultBoundary.running(onThread: thread)
         // Now: they may have ended when the drain begins, and still have answers to write.
         if isSucceeded { fewest = running }
+    }
+
+    /// Notes that another thread has faulted meanwhile.
+    func note(faultOf thread: CInt) {
+        guard ListenerHandover.isEventLoop(thread: thread) else { return }
+        isLoop = true
+        if isSucceeded { looks = 2 }
     }
 
     /// Holds back the drain of a process that another one has succeeded.

@@ -21,7 +21,7 @@ extension ProgramRunner {
     /// Why no process runs if one should and none is being started at once, in sentences; nil otherwise.
     var downReason: String? {
         guard state == .waiting || state == .ended && !isDone else { return nil }
-        return "\(program.name) has ended again: \(lastVerdict?.sentence ?? "it could not be started.")"
+        return "\(program.name) has ended again: \(lastVerdict?.text ?? "it could not be started.")"
     }
 
     /// Whether it is ready, or has ended well and needs not to be.
@@ -105,7 +105,7 @@ extension ProgramRunner {
             parts.append("its probe fails (\(problem), \(failures) of \(program.probe?.failures ?? 0))")
         }
         if let statusText = current?.statusText { parts.append("“\(statusText)”") }
-        let last = lastVerdict.map { "\n  last end: \($0.sentence)" } ?? ""
+        let last = lastVerdict.map { "\n  last end: \($0.text)" } ?? ""
         return parts.joined(separator: ", ") + last
     }
 }

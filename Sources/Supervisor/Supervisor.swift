@@ -156,7 +156,12 @@ package final class Supervisor {
             return Self.unavailableStatus
         }
         // In the loop: a program that cannot be started ends it.
-        let begin = HostRunLoop.Timer(label: "programs begin", after: .zero) { [self] _ in startNext() }
+        let begin = HostRunLoop.Timer(label: "programs begin", after: .zero) { [self] _ in
+            // One that was told to end while it waited for what was left starts nothing.
+            takeSignals()
+            if let signal = stopReason.signal { status = 128 + signal }
+            startNext()
+        }
         HostRunLoop.main.add(begin, to: .common)
         HostRunLoop.main.run()
         return status

@@ -16,7 +16,7 @@ enum TerminationLog {
         let flags = O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK
         guard let number = try? SystemCall.checked({ unsafe open(path, flags) }) else { return }
         let file = OwnedDescriptor(takingOver: number)
-        let lines = ["\(record.program.name): \(record.verdict.sentence)"] + record.verdict.next + [record.action]
+        let lines = ["\(record.program.name): \(record.verdict.text)"] + record.verdict.next + [record.action]
         var text = lines.joined(separator: "\n") + "\n"
         let title = "Last of its standard error:\n"
         let room = longest - text.utf8.count - title.utf8.count

@@ -69,6 +69,17 @@ import Testing
         try run.end()
     }
 
+    @Test func `The clients of an event loop that faults meanwhile are told at once`() throws {
+        // Waited for, for longer than this test may take.
+        _ = try request("hang")
+        let client = try LineClient(port: port)
+        #expect(try client.ask("keep") == "kept")
+        try LineClient(port: port).send("fault in a task, then in the loop\n")
+        #expect(try client.line() == nil)
+        #expect(kill(server.pid, 0) == 0)
+        try end()
+    }
+
     @Test func `One that never ends is given up`() throws {
         try end()
         let run = try Self(["HASTY"])

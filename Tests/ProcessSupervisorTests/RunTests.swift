@@ -80,6 +80,26 @@ import Testing
         #expect(run.reports.last?.death?.action.contains("given up") == true)
     }
 
+    @Test func `Ends that cannot be written down are kept until they can`() throws {
+        let store = try StoreReader()
+        let spool = store.path + "/spool"
+        let script = """
+            cd \(store.path)
+            n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) > count
+            echo "end $n" >&2
+            [ $n != 0 ] || { mv \(spool) away; touch \(spool); }
+            [ $n != 23 ] || { rm \(spool); mv away \(spool); }
+            exit 1
+            """
+        let options = ["--restart", "on-failure", "--backoff", "1ms", "--backoff-cap", "1ms", "--give-up-after", "24"]
+        let run = try Supervised.run(options, ["sh", "-c", script], store: store)
+        #expect(run.end == .exited(125), "\(run.errors)")
+        #expect(run.reports.count == 24)
+        // What those before have written is given up first.
+        let outputs = run.reports.compactMap(\.death?.lastOutput).sorted()
+        #expect(outputs.count == 17 && outputs.contains("end 23\n") && !outputs.contains("end 3\n"), "\(outputs)")
+    }
+
     @Test func `A success ends it, unless it is always started again`() throws {
         #expect(try Supervised.run(["--restart", "on-failure"], ["true"]).reports.count == 1)
         let supervised = try Supervised(["--restart", "always", "--backoff", "1ms"], ["sh", "-c", "echo up $$"])

@@ -61,6 +61,27 @@ import Testing
         #expect(try next.order("stop").end == .exited(0))
     }
 
+    @Test func `One that is told to end while it waits for what was left kills that, and starts nothing`() throws {
+        let store = try StoreReader()
+        let options = ["--name", "w", "--stop-timeout", "1000s"]
+        let script = "trap '' TERM; sleep 1000 & echo worker $!; echo up $$; wait"
+        let first = try Supervised(options, ["sh", "-c", script], store: store)
+        let worker = try first.nextPid()
+        _ = try first.nextPid()
+        _ = try first.status(once: "ready")
+        first.process.kill(SIGKILL)
+        _ = try first.process.wait()
+        let next = try Supervised(options, ["sh", "-c", "echo up $$; exec sleep 1000"], store: store)
+        let deadline = Deadline()
+        while !next.process.errors.contains("ends what the supervisor before has left") {
+            try #require(!deadline.hasPassed)
+        }
+        next.process.kill(SIGTERM)
+        #expect(try next.process.wait() == .exited(143))
+        #expect(try next.process.output.next() == nil)
+        #expect(LifeNote.Life(of: worker)?.isAlive != true)
+    }
+
     @Test(arguments: [0o600, 0o666])
     func `A note that others may have written has nobody ended`(mode: Int) throws {
         let store = try StoreReader()

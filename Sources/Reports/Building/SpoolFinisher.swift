@@ -78,7 +78,7 @@ package struct SpoolFinisher: Sendable {
                 }
                 return outcome
             }
-            let files = SymbolFiles(.standard, budget: .agent)
+            let files = SymbolFiles(.ofThisProcess, budget: .agent)
             let names = try folder.names()
             var deaths = Deaths(names: names, in: folder)
             // A name of the form `.….tmp` is a file whose process died before it was ready, or is about to be.

@@ -17,6 +17,8 @@ package struct DebugFileSearch: Sendable, Hashable {
     package static let standard = DebugFileSearch(directories: systemDirectories)
 
     /// The same, and the program of this process, whose file may have been replaced or deleted since it began.
+    ///
+    /// Also that of the process before a restart in place, if its file was deleted: then the same one runs again.
     package static let ofThisProcess = DebugFileSearch(directories: systemDirectories, files: ["/proc/self/exe"])
 
     /// Creates a search.

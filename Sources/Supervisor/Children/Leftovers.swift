@@ -34,7 +34,7 @@ struct Leftovers {
             return false
         }
         return pid != getpid() && CInt(fields[2]) == note.leader.pid && CInt(fields[3]) == note.session
-            && start >= note.supervisor.start && fields[0] != "Z" && fields[0] != "X"
+            && start >= note.leader.start && fields[0] != "Z" && fields[0] != "X"
     }
 
     /// The same, each with a descriptor that is readable when it has ended, and that is to be closed.
@@ -55,9 +55,9 @@ struct Leftovers {
     }
 
     /// Kills those that live, and waits until they have ended.
-    mutating func kill(unless interruption: CInt) {
+    mutating func kill() {
         told = []
-        wait(SIGKILL, within: .seconds(2), unless: interruption)
+        wait(SIGKILL, within: .seconds(2), unless: nil)
     }
 
     /// Waits until they have ended.
@@ -65,15 +65,16 @@ struct Leftovers {
     /// - Parameters:
     ///   - signal: What one gets that has begun meanwhile.
     ///   - limit: How long they may take.
-    ///   - interruption: A descriptor that is readable when it is not to wait any more.
-    mutating func wait(_ signal: CInt, within limit: Duration, unless interruption: CInt) {
+    ///   - interruption: A descriptor that is readable when it is not to wait any more; nil for none.
+    mutating func wait(_ signal: CInt, within limit: Duration, unless interruption: CInt?) {
         let deadline = MonotonicClock.nanoseconds + limit.nanosecondCount
         while MonotonicClock.nanoseconds < deadline {
             tell(signal)
             let open = open
             defer { for (_, descriptor) in open { close(descriptor) } }
-            guard !open.isEmpty, !Readiness.now(of: interruption, for: .readable).contains(.readable) else { return }
-            Readiness.wait(forAny: open.map(\.descriptor) + [interruption], atMost: 100_000_000)
+            if open.isEmpty { return }
+            if let interruption, Readiness.now(of: interruption, for: .readable).contains(.readable) { return }
+            Readiness.wait(forAny: open.map(\.descriptor) + [interruption].compactMap(\.self), atMost: 100_000_000)
         }
     }
 }
@@ -86,7 +87,7 @@ extension StateFolder {
     ///
     /// - Parameters:
     ///   - programs: The programs.
-    ///   - signals: A descriptor that is readable when a signal has come: then it waits no more.
+    ///   - signals: A descriptor that is readable when a signal has come: then they are killed at once.
     func endLeftovers(of programs: [Program], unless signals: CInt) {
         var all: [(program: Program, leftovers: Leftovers)] = []
         for program in programs {
@@ -102,8 +103,7 @@ extension StateFolder {
         for (program, var leftovers) in all {
             let limit = min(program.stopTimeout, Self.mostPatience)
             leftovers.wait(program.stopSignal, within: limit, unless: signals)
-            if Readiness.now(of: signals, for: .readable).contains(.readable) { return }
-            leftovers.kill(unless: signals)
+            leftovers.kill()
             let processes = leftovers.processes
             guard !processes.isEmpty else { continue }
             Log.write(

@@ -24,7 +24,7 @@ struct DeathRecord: Sendable {
     let action: String
     let wasReady: Bool
     let statusText: String?
-    let lastOutput: ArraySlice<UInt8>
+    var lastOutput: ArraySlice<UInt8>
 
     /// What the process used.
     struct Usage: Sendable {

@@ -54,6 +54,9 @@ struct DeathVerdict: Sendable, Equatable {
     var sentence: String
     /// What to look at next.
     var next: [String] = []
+
+    /// The sentence, for where nothing else tells how sure it is.
+    var text: String { confidence == .likely ? "\(sentence) That is likely, not certain." : sentence }
 }
 
 /// What is known of a death.

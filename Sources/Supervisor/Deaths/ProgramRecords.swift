@@ -43,7 +43,7 @@ struct ProgramRecords {
     ) {
         let child = generation?.child
         let verdict = DeathVerdict(of: facts)
-        Log.write("\(program.name)\(generation.map { " (pid \($0.pid))" } ?? ""): \(verdict.sentence) \(action)")
+        Log.write("\(program.name)\(generation.map { " (pid \($0.pid))" } ?? ""): \(verdict.text) \(action)")
         let now = RealtimeClock.nanoseconds
         let record = DeathRecord(
             program: program,
@@ -69,7 +69,7 @@ struct ProgramRecords {
     /// - Returns: Why it has ended; nil if there was none.
     mutating func reportUnseenEnd(_ count: EndCount) -> DeathVerdict? {
         guard let record = state?.takeUnseenEnd(of: program, count) else { return nil }
-        Log.write("\(program.name) (pid \(record.pid)) of the supervisor before: \(record.verdict.sentence)")
+        Log.write("\(program.name) (pid \(record.pid)) of the supervisor before: \(record.verdict.text)")
         write(record, isNews: true)
         return record.verdict
     }
@@ -85,12 +85,16 @@ struct ProgramRecords {
             }
         } catch {
             Log.write("\(program.name): the record of this death cannot be written yet: \(error)")
+            // What a program wrote last takes most of the room.
+            if unwritten.count > Self.mostOutputs { unwritten[unwritten.count - Self.mostOutputs - 1].lastOutput = [] }
             if unwritten.count > Self.mostUnwritten { unwritten.removeFirst() }
         }
     }
 
-    /// As many as a few megabytes hold.
-    private static let mostUnwritten = 16
+    /// As many as one or two megabytes hold.
+    private static let mostUnwritten = 1024
+    /// How many of them have what the program wrote last.
+    private static let mostOutputs = 16
 
     /// Writes down which process runs.
     mutating func note(_ generation: Generation?) {

@@ -177,6 +177,12 @@ final class ServerLoop: @unchecked Sendable {
         case "fault in a boundary": return serveInTask(client) { precondition(line.isEmpty) }
         // Outside of every boundary, and on no event loop.
         case "fault in a task": Task.detached { precondition(line.isEmpty) }
+        case "fault in a task, then in the loop":
+            Task.detached { precondition(line.isEmpty) }
+            Task.detached { [self] in
+                while !EventHost.isBeingReplaced { try await Task.sleep(for: .milliseconds(1)) }
+                perform { precondition(line.isEmpty) }
+            }
         case "leave next": leavesNext = true
         default: break
         }
