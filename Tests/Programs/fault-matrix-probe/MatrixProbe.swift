@@ -95,7 +95,8 @@ final class MatrixProbe {
         let driver = Driver(cause, on: loop, main: host.loop, handsOver: setting == .whenQuiet)
         self.driver = driver
         driver.tellsOfFaults = place != .faultHandler
-        if driver.tellsOfFaults { host.onFault { _ in driver.notices.signal() } }
+        // In a drain the process goes on until requests under way have been answered, and ends then.
+        if driver.tellsOfFaults { host.onFault { [host] _ in if !host.isDraining { driver.notices.signal() } } }
         driver.trigger = try Trigger(place, on: loop, of: host) { driver.callout() }
         let end: @Sendable () -> Void = { [host] in MainActor.assumeIsolated { host.stop() } }
         let main = host.loop
