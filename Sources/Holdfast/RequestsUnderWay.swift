@@ -6,29 +6,15 @@ internal import TaskBoundaries
 /// How long requests under way are waited for before the process is replaced.
 package struct RequestPatience: Sendable {
     /// How long none has ended when the others are given up.
-    package var next: Duration
+    package var next: Duration = .milliseconds(250)
     /// The same after a fault of an event loop: its clients wait for the next process.
-    package var nextAfterLoop: Duration
+    package var nextAfterLoop: Duration = .milliseconds(25)
     /// How long one that has ended may take to write its answer, and a client that was accepted to be heard.
-    package var writing: Duration
+    package var writing: Duration = .milliseconds(10)
     /// How long new clients wait for the next process at most.
-    package var inAll: Duration
+    package var inAll: Duration = .seconds(1)
     /// Who has taken so long when the thread faults is not waited for: a stream that has no end, or something that hangs.
-    package var greatestAge: Duration
-
-    package init(
-        next: Duration = .milliseconds(250),
-        nextAfterLoop: Duration = .milliseconds(25),
-        writing: Duration = .milliseconds(10),
-        inAll: Duration = .seconds(1),
-        greatestAge: Duration = .seconds(1)
-    ) {
-        self.next = next
-        self.nextAfterLoop = nextAfterLoop
-        self.writing = writing
-        self.inAll = inAll
-        self.greatestAge = greatestAge
-    }
+    package var greatestAge: Duration = .seconds(1)
 }
 
 /// Lets tasks in fault boundaries come to their ends before the process is replaced: their clients wait for answers.

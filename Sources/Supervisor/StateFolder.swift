@@ -31,11 +31,12 @@ struct StateFolder: Sendable {
             for folder in [store, store.appending(".")] {
                 try requireOwn(folder, FileStatus(of: folder).owner, orRoot: true)
             }
-            for folder in [run, store.appending("spool")] {
-                try FileDirectory.create(at: folder)
-                try requireOwn(folder, FileStatus(of: FileDirectory(at: folder).descriptor).owner, orRoot: false)
+            for path in [run, store.appending("spool")] {
+                try FileDirectory.create(at: path)
+                let folder = try FileDirectory(at: path)
+                try requireOwn(path, FileStatus(of: folder.descriptor).owner, orRoot: false)
+                if path == run { try folder.closeToOthers() }
             }
-            try FileDirectory(at: run).closeToOthers()
         } catch let problem as Problem {
             throw problem
         } catch {

@@ -37,6 +37,19 @@ import Testing
         #expect(try first.reports().contains { $0.process.pid == pid && $0.death?.cause == "supervisor" })
     }
 
+    /// Kills a supervisor whose program has a child of its own.
+    private static func leaveWorker(_ options: [String], isStubborn: Bool, in store: StoreReader) throws -> CInt {
+        let ignores = isStubborn ? "trap '' TERM; " : ""
+        let script = "\(ignores)sleep 1000 & echo worker $!; echo up $$; wait"
+        let supervised = try Supervised(options, ["sh", "-c", script], store: store)
+        let worker = try supervised.nextPid()
+        _ = try supervised.nextPid()
+        _ = try supervised.status(once: "ready")
+        supervised.process.kill(SIGKILL)
+        #expect(try supervised.process.wait() == .signalled(SIGKILL))
+        return worker
+    }
+
     @Test(arguments: [false, true])
     func `What a program has left whose supervisor was killed is ended by the next one, with the port`(
         isStubborn: Bool
@@ -44,14 +57,7 @@ import Testing
         let store = try StoreReader()
         let port = try Loopback.freePort()
         let options = ["--name", "w", "--listen", "tcp:127.0.0.1:\(port)", "--stop-timeout", "200ms"]
-        let ignores = isStubborn ? "trap '' TERM; " : ""
-        let script = "\(ignores)sleep 1000 & echo worker $!; echo up $$; wait"
-        let first = try Supervised(options, ["sh", "-c", script], store: store)
-        let worker = try first.nextPid()
-        _ = try first.nextPid()
-        _ = try first.status(once: "ready")
-        first.process.kill(SIGKILL)
-        #expect(try first.process.wait() == .signalled(SIGKILL))
+        let worker = try Self.leaveWorker(options, isStubborn: isStubborn, in: store)
         let next = try Supervised(options, ["sh", "-c", "echo up $$; exec sleep 1000"], store: store)
         _ = try next.nextPid()
         // It may wait for somebody to take its end, as one that nobody waits for does.
@@ -64,13 +70,7 @@ import Testing
     @Test func `One that is told to end while it waits for what was left kills that, and starts nothing`() throws {
         let store = try StoreReader()
         let options = ["--name", "w", "--stop-timeout", "1000s"]
-        let script = "trap '' TERM; sleep 1000 & echo worker $!; echo up $$; wait"
-        let first = try Supervised(options, ["sh", "-c", script], store: store)
-        let worker = try first.nextPid()
-        _ = try first.nextPid()
-        _ = try first.status(once: "ready")
-        first.process.kill(SIGKILL)
-        _ = try first.process.wait()
+        let worker = try Self.leaveWorker(options, isStubborn: true, in: store)
         let next = try Supervised(options, ["sh", "-c", "echo up $$; exec sleep 1000"], store: store)
         let deadline = Deadline()
         while !next.process.errors.contains("ends what the supervisor before has left") {

@@ -18,13 +18,11 @@ import Holdfast
             configuration.advanced.drainDeadline = .seconds(1000)
         }
         if getenv("PATIENT") != nil {
-            configuration.advanced.requestPatience = RequestPatience(
-                next: .seconds(100),
-                nextAfterLoop: .seconds(100),
-                writing: .milliseconds(200),
-                inAll: .seconds(100),
-                greatestAge: .seconds(100)
-            )
+            configuration.advanced.requestPatience.next = .seconds(100)
+            configuration.advanced.requestPatience.nextAfterLoop = .seconds(100)
+            configuration.advanced.requestPatience.writing = .milliseconds(200)
+            configuration.advanced.requestPatience.inAll = .seconds(100)
+            configuration.advanced.requestPatience.greatestAge = .seconds(100)
         }
         let host = try EventHost.start(configuration)
         if getenv("HOLD") != nil { host.onDrain { _ = $0.hold() } }
