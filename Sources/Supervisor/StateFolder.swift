@@ -51,15 +51,13 @@ struct StateFolder: Sendable {
 
     /// What a file of ours says; nil for one that others may have written.
     private func text(of name: String) -> String? {
-        guard let folder = try? FileDirectory(at: run), Self.isOwn(try? FileStatus(of: folder.descriptor)),
-            let file = try? folder.open(name), let status = try? FileStatus(of: file), status.kind == .regular,
-            Self.isOwn(status), let bytes = try? file.readAll(limit: 4096)
+        guard let folder = try? FileDirectory(at: run),
+            let status = try? FileStatus(of: folder.descriptor), status.isOursAlone,
+            let file = try? folder.open(name),
+            let status = try? FileStatus(of: file), status.kind == .regular, status.isOursAlone,
+            let bytes = try? file.readAll(limit: 4096)
         else { return nil }
         return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func isOwn(_ status: FileStatus?) -> Bool {
-        status.map { $0.owner == geteuid() && $0.permissions & 0o022 == 0 } ?? false
     }
 
     /// The name of a program's file: its own, as far as that can be one; of another the sum of the whole name is a part.

@@ -30,6 +30,9 @@ public struct FileStatus: Sendable, Hashable {
     /// When its contents were written last, in nanoseconds since 1970 (1678 to 2262).
     public let modified: Int64
 
+    /// Whether it belongs to the user of this process and nobody else may write it: what others may write proves nothing.
+    package var isOursAlone: Bool { owner == geteuid() && permissions & 0o022 == 0 }
+
     /// Asks about the file at a path; a symbolic link at its end is not followed.
     ///
     /// The corresponding C function is `lstat`.

@@ -19,8 +19,7 @@ extension ReportStore {
     /// - Returns: Its bytes; nil where there is none.
     package func kept(_ name: String, limit: Int) -> [UInt8]? {
         guard let folder = openKept(), let file = try? folder.open(name), let status = try? FileStatus(of: file),
-            // What others may write proves nothing.
-            status.kind == .regular, status.owner == geteuid(), status.permissions & 0o022 == 0, status.size <= limit
+            status.kind == .regular, status.isOursAlone, status.size <= limit
         else { return nil }
         return try? file.contents(Int(status.size))
     }
@@ -54,8 +53,7 @@ extension ReportStore {
         guard (try? openRoot()) != nil else { return nil }
         if creating { try? FileDirectory.create(at: keptPath) }
         guard let folder = try? FileDirectory(at: keptPath),
-            let status = try? FileStatus(of: folder.descriptor),
-            status.owner == geteuid(), status.permissions & 0o022 == 0
+            let status = try? FileStatus(of: folder.descriptor), status.isOursAlone
         else { return nil }
         return folder
     }
