@@ -147,6 +147,10 @@ final class CrashThread: @unchecked Sendable {
                 asked(hf_capture_take_question())
                 continue
             }
+            if work == UInt32(HF_WORK_RESTART) {
+                hf_capture_restart_for_another()
+                continue
+            }
             let record = unsafe hf_capture_record(slot)
             let (fault, decision) = unsafe judge(record, slot)
             if decision.drains { decided(fault, decision) }

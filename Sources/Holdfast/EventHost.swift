@@ -250,9 +250,11 @@ public final class EventHost {
             teller: teller,
             logger: configuration.logger,
             inherited: inherited,
-            prepare: { [capture, inspector, stallWatch] in
+            begin: { [inspector, stallWatch] in
                 inspector.giveWay(atMost: .milliseconds(100))
                 stallWatch.start(logger: configuration.logger)
+            },
+            prepare: { [capture, inspector] in
                 // On the writer's thread: nobody waits for these files.
                 capture.describeContainer()
                 inspector.warmUp(logger: isRestarted ? nil : configuration.logger)

@@ -55,6 +55,7 @@ final class ReportWriter: Sendable {
     private let teller: FaultTeller
     private let details = FaultDetails()
     private let logger: Logger
+    private let begin: @Sendable () -> Void
     private let prepare: @Sendable () -> Void
     /// Has what `prepare` may put off done now.
     ///
@@ -80,7 +81,8 @@ final class ReportWriter: Sendable {
 
     /// Makes a writer.
     ///
-    /// `prepare` is called on its thread, before anything else; `hasten` on any thread, when something waits for the writer.
+    /// `begin` and `prepare` are called on its thread, before anything else: threads that `begin` starts do not give way as the writer does.
+    /// `hasten` is called on any thread, when something waits for the writer.
     init(
         capture: CrashCapture,
         store: ReportStore,
@@ -88,6 +90,7 @@ final class ReportWriter: Sendable {
         teller: FaultTeller,
         logger: Logger,
         inherited: [UInt8]?,
+        begin: @escaping @Sendable () -> Void,
         prepare: @escaping @Sendable () -> Void,
         hasten: @escaping @Sendable () -> Void
     ) {
@@ -98,6 +101,7 @@ final class ReportWriter: Sendable {
         self.logger = logger
         self.inherited = inherited
         hasToldInherited = Atomic(inherited == nil)
+        self.begin = begin
         self.prepare = prepare
         self.hasten = hasten
     }
@@ -203,17 +207,18 @@ final class ReportWriter: Sendable {
     /// How many slots may be taken while the thread rests: beyond it, faults might soon wait for a slot.
     private static let scarce = CrashCapture.slotCount * 3 / 4
 
-    /// Leaves the processor to those who are served: a report must not come between a fault and the next callout.
-    ///
-    /// With its short slices, who wakes up waits 0.1 ms for the thread and not 3 (kernel/sched/fair.c, RUN_TO_PARITY). Nothing stronger: in a
-    /// flood, faults wait for the slots that it frees. A nice value could not be taken back where the thread itself faults, and its restart
-    /// would hand it to the next process.
-    private static func giveWay() { ThreadIdentity.giveWay(slice: 100_000) }
+    /// A tenth of the share of others, where processors are scarce: in a flood, faults wait for the slots that the thread frees.
+    private static let niceness: CInt = 10
 
     private func run() -> Never {
         // First of all: this thread is woken when the program is about to serve, and would come between (3 ms, measured).
-        Self.giveWay()
+        ThreadIdentity.beBatch()
+        begin()
+        ThreadIdentity.giveWay()
         prepare()
+        // Now that it knows what a verdict waits for. A report must not come between a fault and the next callout, nor explain the end of the
+        // process before while clients wait.
+        ThreadIdentity.giveWay(nice: Self.niceness)
         capture.reapMemoryHolder()
         tellInherited()
         hasToldInherited.store(true, ordering: .releasing)

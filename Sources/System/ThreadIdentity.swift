@@ -22,9 +22,14 @@ public enum ThreadIdentity {
         unsafe hf_thread_set_name(short)
     }
 
-    /// Has the calling thread give way to others, for ever: it does not preempt them, and has slices of its own (sched(7), SCHED_BATCH).
+    /// Has the calling thread not preempt others when it wakes up, for ever (sched(7), SCHED_BATCH).
+    public static func beBatch() { hf_thread_be_batch(false, 0) }
+
+    /// Has the calling thread give way to others, for ever: it does not preempt them, and they preempt it when they wake up.
     ///
-    /// - Parameter slice: How long it may run before another thread that woke up does, in nanoseconds; 100,000 at least. A kernel before
-    ///   6.12 has slices of 3 ms, whatever is asked for.
-    public static func giveWay(slice: UInt64) { hf_thread_give_way(slice) }
+    /// A kernel before 6.12 lets them wait until its slice of 3 ms is over.
+    ///
+    /// - Parameter nice: Its nice value from now on, unless it has a higher one: how small its share is where processors are scarce. Only a
+    ///   privileged thread may take that back.
+    public static func giveWay(nice: CInt = 0) { hf_thread_be_batch(true, nice) }
 }

@@ -26,12 +26,6 @@ import Testing
         #expect(lines[2] == "pid \(run.process.pid) umask 23 folder 2f 75 73 72")
     }
 
-    @Test func `A thread that gives way to others does not hand that to the next process`() throws {
-        let run = try HostRun("patient-thread")
-        #expect(try run.lines() == ["policy 0", "policy 0"])
-        #expect(try run.process.wait() == .exited(0))
-    }
-
     @Test func `Handlers of planned restarts are called, by a fault they are not`() throws {
         #expect(try HostRun("image", "planned").lines().contains("handing over"))
         #expect(try !HostRun("image", "fault").lines().contains("handing over"))

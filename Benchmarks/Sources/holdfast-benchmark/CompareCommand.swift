@@ -51,7 +51,7 @@ struct CompareCommand: ParsableCommand {
             for row in try benchmark.rows() where filter.wants(row.name) { table.add(row) }
         }
         if ServingBenchmark.names.contains(where: filter.wants) {
-            for row in try servingRows() where filter.wants(row.name) { table.add(row) }
+            for row in try servingRows(filter) where filter.wants(row.name) { table.add(row) }
         }
         // First of those in this process: before a host has handlers.
         if FaultBenchmark.names.contains(where: filter.wants) {
@@ -79,8 +79,8 @@ struct CompareCommand: ParsableCommand {
         return FaultBenchmark.rows(faults, restarts, jump: jump)
     }
 
-    /// On two CPUs, as a client and a server have them.
-    private func servingRows() throws -> [Row] {
+    /// On two CPUs, as a client and a server have them; of the modes that are wanted, and of their peer.
+    private func servingRows(_ filter: RowFilter) throws -> [Row] {
         let benchmark = ServingBenchmark(
             agent: programs.products + "/holdfast-agent",
             supervisor: programs.products + "/holdfast",
@@ -89,7 +89,8 @@ struct CompareCommand: ParsableCommand {
         )
         var results: [ServingBenchmark.Mode: ServingBenchmark.Result] = [:]
         try Affinity.run(on: programs.twoCpus, before: programs.cpu) {
-            for mode in ServingBenchmark.Mode.allCases {
+            for mode in ServingBenchmark.Mode.allCases
+            where mode == .unprotected || ServingBenchmark.names(of: mode).contains(where: { filter.wants($0) }) {
                 Progress.say("requests around faults: " + mode.title)
                 results[mode] = try benchmark.measure(mode)
             }

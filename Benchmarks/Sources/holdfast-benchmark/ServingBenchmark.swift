@@ -100,6 +100,13 @@ struct ServingBenchmark {
     /// The names of the rows, in their order.
     static var names: [String] { rows([:]).map(\.name) }
 
+    /// The names of the rows that a mode has a value in.
+    static func names(of mode: Mode) -> [String] {
+        [name(lost: mode)] + percentiles.map { name(wait: mode) + $0.suffix }
+    }
+
+    private static let percentiles: [(suffix: String, percent: Double)] = [("", 50), (", p99", 99), (", maximum", 100)]
+
     private static func name(lost mode: Mode) -> String { "requests lost per fault: \(mode.title)" }
     private static func name(wait mode: Mode) -> String { "longest wait of others: \(mode.title)" }
 
@@ -111,7 +118,6 @@ struct ServingBenchmark {
             let peers = [Row.Peer(name: name, value: plain?.lostPerFault)]
             rows.append(Row(self.name(lost: mode), unit: "requests", results[mode]?.lostPerFault, peers: peers))
         }
-        let percentiles: [(suffix: String, percent: Double)] = [("", 50), (", p99", 99), (", maximum", 100)]
         for (suffix, percent) in percentiles {
             let peers = [Row.Peer(name: name, value: plain.map { Sample($0.stalls).percentile(percent) })]
             for mode in Mode.allCases where mode != .unprotected {

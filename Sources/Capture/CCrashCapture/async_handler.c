@@ -6,6 +6,7 @@
 
 #include "async_handler.h"
 #include "async_sample.h"
+#include "async_scheduling.h"
 #include "async_signals.h"
 #include "async_spool.h"
 #include "async_standby.h"
@@ -137,6 +138,7 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
             leave(record, code);
         }
         if (hf_async_release_standby()) {
+            hf_async_all_give_way();
             leave(record, HF_STANDBY_EXIT_STATUS);
         }
         hf_async_restart();

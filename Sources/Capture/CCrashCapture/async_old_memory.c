@@ -5,6 +5,7 @@
 
 #include "async_old_memory.h"
 #include "async_proc.h"
+#include "async_scheduling.h"
 #include "async_state.h"
 #include "async_syscalls.h"
 
@@ -71,14 +72,9 @@ static bool is_small(void) {
 }
 
 /// Lets the next process start first. The kernel wakes this one beside it, on the same processor, and does not interrupt it while it frees:
-/// 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched, vcpu_is_preempted). Nor does it preempt others
-/// afterwards (sched(7), SCHED_BATCH).
+/// 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched, vcpu_is_preempted).
 static void give_way(void) {
-    HFScheduling scheduling = hf_capture_state.initial_scheduling;
-    if (scheduling.size != 0 && scheduling.policy == SCHED_OTHER) {
-        scheduling.policy = SCHED_BATCH;
-        HF_SYSCALL3(SYS_sched_setattr, 0, &scheduling, 0);
-    }
+    hf_async_give_way();
     if (is_small()) {
         HF_SYSCALL2(SYS_nanosleep, &start_time, 0);
     }

@@ -3,10 +3,12 @@
 #include "async_restart.h"
 #include "async_old_memory.h"
 #include "async_sample.h"
+#include "async_scheduling.h"
 #include "async_signals.h"
 #include "async_spool.h"
 #include "async_state.h"
 #include "async_syscalls.h"
+#include "async_verdict.h"
 #include "kept_table.h"
 
 #include <elf.h>
@@ -93,7 +95,7 @@ static void take_back(const HFKernelAction ours[HF_REPORTED_SIGNAL_COUNT]) {
     }
 }
 
-void hf_async_restart(void) {
+static void restart_by_this_thread(void) {
     const HFCaptureConfiguration *configuration = &hf_capture_state.configuration;
     if (configuration->executable == NULL || configuration->arguments == NULL || hf_async_is_exiting()) {
         return;
@@ -133,11 +135,9 @@ void hf_async_restart(void) {
     uint64_t mask = hf_capture_state.initial_mask |
                     atomic_load_explicit(&hf_signal_state.observed, memory_order_relaxed);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, HF_KERNEL_SIGSET_SIZE);
-    // execve(2) keeps how this thread is scheduled, and it may be one that gives way to others.
-    if (hf_capture_state.initial_scheduling.size != 0) {
-        HF_SYSCALL3(SYS_sched_setattr, 0, &hf_capture_state.initial_scheduling, 0);
-    }
-    // And whether it dies with its parent, which only the thread has that has asked for it (kernel/fork.c, copy_process).
+    // It may be a thread that gives way to others.
+    hf_async_schedule_as_before();
+    // execve(2) keeps whether it dies with its parent, which only the thread has that has asked for it (kernel/fork.c, copy_process).
     if (hf_capture_state.parent_death_signal != 0) {
         HF_SYSCALL2(SYS_prctl, PR_SET_PDEATHSIG, hf_capture_state.parent_death_signal);
     }
@@ -162,4 +162,16 @@ void hf_async_restart(void) {
     hf_async_set_restarting(false);
     hf_async_finish_restart(is_free);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, HF_KERNEL_SIGSET_SIZE);
+}
+
+void hf_async_restart(void) {
+    // The next process would be as nice as this thread.
+    if (!hf_async_is_nice() || !hf_async_have_decider_restart()) {
+        restart_by_this_thread();
+    }
+}
+
+void hf_capture_restart_for_another(void) {
+    restart_by_this_thread();
+    hf_async_end_restart_for_another();
 }

@@ -17,6 +17,9 @@ static _Atomic(uint32_t) ender;
 static _Atomic(uint32_t) unload_count;
 /// The question of another process, with HF_QUESTION_MARK; 0 for none. A later one takes its place.
 static _Atomic(uint64_t) question;
+/// What has become of a restart that the deciding thread is to do; the thread that wants it sleeps on it (futex(2)).
+static _Atomic(uint32_t) restart;
+enum { no_restart, restart_wanted, restart_begun, restart_failed };
 /// Set when the deciding thread is to end.
 static _Atomic(bool) withdrawn;
 
@@ -37,6 +40,43 @@ void hf_async_take_question(uint64_t value) {
 
 uint32_t hf_capture_take_question(void) {
     return (uint32_t)atomic_exchange_explicit(&question, 0, memory_order_acq_rel);
+}
+
+bool hf_async_have_decider_restart(void) {
+    int32_t decider = hf_capture_decider();
+    if (decider == 0 || decider == (int32_t)HF_SYSCALL0(SYS_gettid)) {
+        return false;
+    }
+    uint32_t former = atomic_load_explicit(&restart, memory_order_acquire);
+    // It may be busy with that of another thread.
+    while (former != restart_begun && !atomic_compare_exchange_weak(&restart, &former, restart_wanted)) {
+    }
+    notify_decider();
+    uint64_t until = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.deadline_nanoseconds;
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(&restart, memory_order_acquire);
+        if (seen == restart_failed) {
+            return true;
+        }
+        if (hf_async_sleep_while(&restart, seen, seen == restart_begun ? HF_FOR_EVER : until)) {
+            continue;
+        }
+        // It may wait for a lock that this very thread holds.
+        seen = restart_wanted;
+        if (atomic_compare_exchange_strong(&restart, &seen, no_restart)) {
+            return false;
+        }
+    }
+}
+
+static bool begins_restart(void) {
+    uint32_t expected = restart_wanted;
+    return atomic_compare_exchange_strong(&restart, &expected, restart_begun);
+}
+
+void hf_async_end_restart_for_another(void) {
+    atomic_store_explicit(&restart, restart_failed, memory_order_release);
+    hf_async_wake(&restart);
 }
 
 void hf_async_withdraw_decider(bool withdraws) {
@@ -171,6 +211,9 @@ uint32_t hf_capture_wait(uint32_t *slot, uint32_t *unloads) {
         }
         if (hf_capture_next_waiting(slot)) {
             return HF_WORK_FAULT;
+        }
+        if (begins_restart()) {
+            return HF_WORK_RESTART;
         }
         if (hf_capture_is_look_wanted()) {
             return HF_WORK_LOOK;

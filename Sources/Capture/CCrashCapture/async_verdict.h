@@ -20,6 +20,14 @@ void hf_async_take_question(uint64_t value);
 /// Tells the deciding thread to end as soon as no fault waits, or not to.
 void hf_async_withdraw_decider(bool withdraws);
 
+/// Has the deciding thread restart the process in place; returns if that has failed.
+///
+/// Returns false if there is no such thread, or it has not begun within the deadline of a verdict. Safe to call from a signal handler.
+bool hf_async_have_decider_restart(void);
+
+/// Tells the thread that wanted a restart that it has failed. For the deciding thread.
+void hf_async_end_restart_for_another(void);
+
 // MARK: When a restart may come (async_turn.c)
 
 /// Whether the main loop drains before this fault restarts the process; false for NULL. Safe to call from a signal handler.

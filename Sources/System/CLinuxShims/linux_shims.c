@@ -113,7 +113,10 @@ void hf_futex_wake(const uint32_t *word, int count) {
 
 // MARK: Threads
 
-void hf_thread_give_way(uint64_t slice) {
+/// In nanoseconds (kernel/sched/syscalls.c, __setparam_fair).
+static const uint64_t longest_slice = 100000000;
+
+void hf_thread_be_batch(bool is_patient, int nice) {
     // struct sched_attr of linux/sched/types.h, as it was at first: any kernel takes it.
     struct {
         uint32_t size;
@@ -126,9 +129,11 @@ void hf_thread_give_way(uint64_t slice) {
         uint64_t period;
     } attributes;
     int saved = errno;
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 && attributes.policy == SCHED_OTHER) {
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 &&
+        (attributes.policy == SCHED_OTHER || attributes.policy == SCHED_BATCH)) {
         attributes.policy = SCHED_BATCH;
-        attributes.runtime = slice;
+        attributes.nice = attributes.nice < nice ? nice : attributes.nice;
+        attributes.runtime = is_patient ? longest_slice : attributes.runtime;
         syscall(SYS_sched_setattr, 0, &attributes, 0);
     }
     errno = saved;

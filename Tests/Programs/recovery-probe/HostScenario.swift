@@ -15,7 +15,7 @@ enum HostScenario: String {
     case signalAcrossRestart = "signal-across-restart"
     case sentFault = "sent-fault"
     case image
-    case patientThread = "patient-thread"
+    case scheduling
     case listener
     case connections
     case torn
@@ -84,7 +84,7 @@ enum HostScenario: String {
         case .signalAcrossRestart: try RestartScenarios.signals(Self.host(store), arguments)
         case .sentFault: try SentFaultScenarios.run(store, arguments)
         case .image: try RestartScenarios.image(Self.host(store), arguments)
-        case .patientThread: try RestartScenarios.patientThread(Self.host(store))
+        case .scheduling: try SchedulingScenarios.run(store, arguments)
         case .listener: try RestartScenarios.listener(Self.host(store), arguments)
         case .connections: try RestartScenarios.connections(Self.host(store), arguments)
         case .torn:

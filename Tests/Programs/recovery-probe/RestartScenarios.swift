@@ -39,24 +39,6 @@ enum RestartScenarios {
         host.run()
     }
 
-    /// Restarts on a thread that gives way to others, and says how the main thread is scheduled, twice.
-    static func patientThread(_ host: EventHost) throws {
-        Probe.say("policy \(sched_getscheduler(0))")
-        guard host.restarts == 0 else { return host.close() }
-        Probe.startThread {
-            var parameters = sched_param(sched_priority: 0)
-            // SCHED_BATCH of the kernel's sched.h, which the overlay lacks.
-            precondition(sched_setscheduler(0, 3, &parameters) == 0 && sched_getscheduler(0) == 3)
-            // Inside a library nothing is drained: the thread itself replaces the process.
-            var numbers = [2, 1]
-            qsort(&numbers, 2, MemoryLayout<Int>.stride) { _, _ in
-                Fault.nilUnwrap.commit()
-                return 0
-            }
-        }
-        host.run()
-    }
-
     /// The port that a socket is bound to.
     static func port(of descriptor: CInt) -> UInt16 {
         var address = sockaddr_in()

@@ -235,7 +235,18 @@ enum {
     HF_WORK_END = 3,
     /// Another process wants to know what the tasks do (hf_capture_take_question).
     HF_WORK_QUESTION = 4,
+    /// Another thread wants the process to be restarted in place (hf_capture_restart_for_another).
+    HF_WORK_RESTART = 5,
 };
+
+/// Restarts the process for a thread that must not do so itself; returns if that has failed. For the deciding thread only.
+void hf_capture_restart_for_another(void);
+
+/// Has all threads of the process give way to others, for ever.
+///
+/// For a process that ends, while another one serves: whichever thread ends last frees the memory, and takes a processor for it. Safe to
+/// call from a signal handler.
+void hf_async_all_give_way(void);
 
 /// Takes the question of another process; returns its number. For the deciding thread only.
 uint32_t hf_capture_take_question(void);

@@ -1,0 +1,112 @@
+import CrashCapture
+import FaultInjection
+import Glibc
+import Holdfast
+
+/// How threads are scheduled: `recovery-probe scheduling STORE threads|restart`.
+@MainActor
+enum SchedulingScenarios {
+    static func run(_ store: String, _ arguments: [String]) throws {
+        switch arguments.first {
+        case "threads": try sayThreads(store)
+        case "restart": try restart(HostScenario.host(store))
+        default: break
+        }
+    }
+
+    /// Says how the threads of a host are scheduled once it has written a report, and then when another process serves.
+    private static func sayThreads(_ store: String) throws {
+        let host = try HostScenario.host(store) {
+            $0.stallPolicy = EventHost.Configuration.conservative.stallPolicy
+        }
+        host.perform { Fault.nilUnwrap.commit() }
+        host.perform {
+            precondition(host.flushReports(within: .seconds(60)))
+            for thread in threads() { Probe.say("\(thread)") }
+            CrashCapture.giveWay()
+            Probe.say("then")
+            for kind in Set(threads().map { "policy \($0.policy) nice \($0.nice)" }) { Probe.say(kind) }
+            host.stop()
+        }
+        host.run()
+        host.close()
+    }
+
+    /// Restarts on a thread that gives way to others and may not take that back; says how the main thread is scheduled, twice.
+    private static func restart(_ host: EventHost) throws {
+        let main = threads().first { $0.id == getpid() }
+        Probe.say("policy \(main?.policy ?? -1) nice \(main?.nice ?? -1)")
+        guard host.restarts == 0 else { return host.close() }
+        Probe.startThread {
+            var parameters = sched_param(sched_priority: 0)
+            precondition(sched_setscheduler(0, batch, &parameters) == 0 && sched_getscheduler(0) == batch)
+            // Of the calling thread alone (setpriority(2), "C library/kernel differences").
+            precondition(setpriority(process, 0, 10) == 0)
+            giveUpPrivileges()
+            // Inside a library nothing is drained: the thread itself replaces the process.
+            var numbers = [2, 1]
+            qsort(&numbers, 2, MemoryLayout<Int>.stride) { _, _ in
+                Fault.nilUnwrap.commit()
+                return 0
+            }
+        }
+        host.run()
+    }
+
+    /// SCHED_BATCH of the kernel's sched.h, which the overlay lacks.
+    private nonisolated static let batch: CInt = 3
+
+    private nonisolated static let process = __priority_which_t(PRIO_PROCESS.rawValue)
+
+    /// Takes all capabilities from the calling thread (capset(2)); execve(2) gives them back to root.
+    private nonisolated static func giveUpPrivileges() {
+        // _LINUX_CAPABILITY_VERSION_3, of two words for each set.
+        var header: (UInt32, CInt) = (0x2008_0522, 0)
+        var sets: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0)
+        precondition(setCapabilities(&header, &sets) == 0 && setpriority(process, 0, 0) != 0)
+    }
+
+    private struct Thread: CustomStringConvertible {
+        let id: CInt
+        let name: String
+        let policy: Int
+        let nice: Int
+
+        /// Reads proc_pid_stat(5); nil if the thread has ended.
+        init?(_ id: CInt) {
+            guard let file = fopen("/proc/self/task/\(id)/stat", "r") else { return nil }
+            defer { fclose(file) }
+            var bytes = [CChar](repeating: 0, count: 1024)
+            guard fgets(&bytes, CInt(bytes.count), file) != nil else { return nil }
+            let text = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")") else { return nil }
+            // From the third one on.
+            let fields = text[end...].split(separator: " ").dropFirst()
+            guard let nice = Int(fields[fields.startIndex + 16]), let policy = Int(fields[fields.startIndex + 38])
+            else { return nil }
+            self.id = id
+            name = String(text[text.index(after: begin)..<end])
+            self.nice = nice
+            self.policy = policy
+        }
+
+        var description: String { "\(id == getpid() ? "main" : name): policy \(policy) nice \(nice)" }
+    }
+
+    private static func threads() -> [Thread] {
+        guard let folder = opendir("/proc/self/task") else { return [] }
+        defer { closedir(folder) }
+        var threads: [Thread] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if let id = CInt(name), let thread = Thread(id) { threads.append(thread) }
+        }
+        return threads
+    }
+}
+
+/// capset(2), which no header of the overlay declares.
+@_silgen_name("capset")
+private func setCapabilities(_ header: UnsafeMutableRawPointer, _ sets: UnsafeMutableRawPointer) -> CInt
