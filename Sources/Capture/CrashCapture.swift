@@ -292,7 +292,7 @@ package final class CrashCapture: Sendable {
     package func releaseStandby() -> Bool { hf_capture_release_standby() }
 
     /// Has all threads of the process give way to others, for ever, because another process serves.
-    package static func giveWay() { hf_async_all_give_way() }
+    package static func giveWay() { hf_async_all_give_way(false) }
 
     /// Waits while another thread replaces this process: for ever, unless that fails.
     package static func awaitRestart() { hf_kept_await_restart() }

@@ -74,6 +74,10 @@ final class ReportWriter: Sendable {
     /// How many wait for the store to be up to date.
     private let flushers = Atomic<Int>(0)
     private let answers = TaskAnswers()
+    /// Whether what dead processes left is being finished, or has been.
+    private let hasFinisher = Atomic(false)
+    /// What has become of that, until it is told.
+    private let finished = Mutex<(outcome: SpoolFinisher.Outcome, lines: [Line])?>(nil)
     /// Ends a rest of the thread.
     private let hurry = Semaphore()
     /// Called, once, when the writer is idle.
@@ -207,23 +211,17 @@ final class ReportWriter: Sendable {
     /// How many slots may be taken while the thread rests: beyond it, faults might soon wait for a slot.
     private static let scarce = CrashCapture.slotCount * 3 / 4
 
-    /// A tenth of the share of others, where processors are scarce: in a flood, faults wait for the slots that the thread frees.
-    private static let niceness: CInt = 10
-
     private func run() -> Never {
         // First of all: this thread is woken when the program is about to serve, and would come between (3 ms, measured).
         ThreadIdentity.beBatch()
         begin()
         ThreadIdentity.giveWay()
         prepare()
-        // Now that it knows what a verdict waits for. A report must not come between a fault and the next callout, nor explain the end of the
-        // process before while clients wait.
-        ThreadIdentity.giveWay(nice: Self.niceness)
         capture.reapMemoryHolder()
         tellInherited()
         hasToldInherited.store(true, ordering: .releasing)
         drained.signal()
-        var hasFinishedSpool = finishSpool()
+        finishSpool()
         var batch = ReportBatch(store: store)
         var failedTries = 0
         var hasEarly = false
@@ -249,7 +247,8 @@ final class ReportWriter: Sendable {
             let hadSymbols = batch.hasSymbols
             failedTries = writeWaiting(&batch, &hasEarly, &work) ? 0 : failedTries + 1
             tellIdle()
-            if !hasFinishedSpool { hasFinishedSpool = finishSpool() }
+            tellFinished()
+            finishSpool()
             rest(from: &work, hasReadSymbols: !hadSymbols && batch.hasSymbols)
         }
     }
@@ -359,20 +358,47 @@ final class ReportWriter: Sendable {
         return details.isComplete(job.fault, at: Timestamp(microsecondsSinceEpoch: job.time / 1000))
     }
 
-    /// Finishes what dead processes left, unless the store cannot be used; returns whether it did.
-    private func finishSpool() -> Bool {
-        guard !health.isUnusable else { return false }
-        let outcome = SpoolFinisher(store: store).finish()
-        tell(of: outcome.reports.map { ($0, try? store.load($0)) }, isStored: true)
-        noteEnds(outcome.silentEnds)
-        for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
-        return true
+    /// Has what dead processes left finished, once, as soon as the store can be used.
+    ///
+    /// Clients of this process wait for nothing of it, and it takes 0.1 s. So a thread does it whose share is a tenth of that of others where
+    /// processors are scarce. It runs no code of the program, such as a log handler, which may make threads: they would be like it.
+    private func finishSpool() {
+        guard !hasFinisher.load(ordering: .relaxed), !health.isUnusable else { return }
+        let finish: @Sendable () -> Void = { [self] in
+            let outcome = SpoolFinisher(store: store).finish()
+            let lines = Self.lines(of: outcome.reports.map { ($0, try? store.load($0)) }, isStored: true)
+            finished.withLock { $0 = (outcome, lines) }
+            wake.signal()
+        }
+        do {
+            try DetachedThread.start(name: FaultRecord.reportWriterThreadName) {
+                ThreadIdentity.giveWay(nice: 10)
+                finish()
+            }
+        } catch {
+            finish()
+        }
+        hasFinisher.store(true, ordering: .relaxed)
     }
 
-    /// Logs a line for each fault of an earlier process, and for each end that no fault explains.
+    /// Logs what has become of what dead processes left, once it is finished.
+    private func tellFinished() {
+        guard let (outcome, lines) = finished.withLock({ $0.take() }) else { return }
+        log(lines)
+        noteEnds(outcome.silentEnds)
+        for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
+    }
+
+    /// A line of the log.
+    private struct Line {
+        var text: String
+        var level: Logger.Level
+    }
+
+    /// A line for each fault of an earlier process, and for each end that no fault explains.
     ///
     /// Equal faults of one process with the same outcome share a line, with their number. An end that was asked for is no error.
-    private func tell(of reports: [(id: ReportID, report: CrashReport?)], isStored: Bool) {
+    private static func lines(of reports: [(id: ReportID, report: CrashReport?)], isStored: Bool) -> [Line] {
         var told: [String] = []
         var lines: [String: (text: String, count: Int, level: Logger.Level)] = [:]
         for (id, report) in reports {
@@ -384,10 +410,14 @@ final class ReportWriter: Sendable {
             lines[key] = (lines[key]?.text ?? text ?? "report \(id)", (lines[key]?.count ?? 0) + 1, level)
         }
         let beginning = isStored ? "finished an earlier report" : "an earlier fault has no report"
-        for line in told.compactMap({ lines[$0] }) {
+        return told.compactMap { lines[$0] }.map { line in
             let others = line.count > 1 ? ", and \(line.count - 1) equal to it" : ""
-            logger.log(level: line.level, "\(beginning): \(line.text)\(others)")
+            return Line(text: "\(beginning): \(line.text)\(others)", level: line.level)
         }
+    }
+
+    private func log(_ lines: [Line]) {
+        for line in lines { logger.log(level: line.level, "\(line.text)") }
     }
 
     /// Logs the faults that the process before this one left in memory because it had no store; makes their reports if there is a store
@@ -410,7 +440,7 @@ final class ReportWriter: Sendable {
             if isStored, (try? store.add(report, folding: .default)) == nil { isStored = false }
             if !record.facts.contains(.told) { reports.append((report.id, report)) }
         }
-        tell(of: reports, isStored: isStored)
+        log(Self.lines(of: reports, isStored: isStored))
     }
 
     /// Logs processes like this one that ended without saying why: of the same program, started in the same way.

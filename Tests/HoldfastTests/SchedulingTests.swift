@@ -2,25 +2,25 @@ import TestSupport
 import Testing
 
 /// Who gives way to whom (sched(7)).
+///
+/// SCHED_OTHER is 0, and SCHED_BATCH 3.
 @Suite(.timeLimit(.minutes(10))) struct SchedulingTests {
-    @Test func `The report writer gives way to all others, and its watchers do not`() throws {
+    @Test func `Threads give way as far as nobody waits for them`() throws {
         let run = try HostRun("scheduling", "threads")
         let lines = try run.lines()
         #expect(try run.process.wait() == .exited(0))
-        let before = lines.prefix { $0 != "then" }
-        // SCHED_OTHER is 0, and SCHED_BATCH 3.
+        let before = lines.prefix { $0 != "another serves" }
         #expect(before.contains("main: policy 0 nice 0"))
         #expect(before.contains("holdfast-crash: policy 0 nice 0"))
-        #expect(before.contains("holdfast-report: policy 3 nice 10"))
+        #expect(before.contains("holdfast-report: policy 3 nice 0"))
         #expect(before.contains("holdfast-stalls: policy 3 nice 0"))
-        #expect(before.filter { $0.hasSuffix("nice 10") }.count == 1)
+        #expect(lines[before.count...] == ["another serves", "policy 3 nice 0", "the end", "policy 3 nice 10"])
     }
 
-    @Test func `All threads give way when another process serves`() throws {
-        let run = try HostRun("scheduling", "threads")
-        let lines = try run.lines()
+    @Test func `What finishes the reports of the process before gives way to all others`() throws {
+        let run = try HostRun("scheduling", "finish")
+        #expect(try run.lines() == ["holdfast-report: policy 3 nice 0", "holdfast-report: policy 3 nice 10"])
         #expect(try run.process.wait() == .exited(0))
-        #expect(lines.drop { $0 != "then" } == ["then", "policy 3 nice 19"])
     }
 
     @Test func `A thread that gives way does not hand that to the next process`() throws {

@@ -5,6 +5,7 @@
 // fault signal kills), with what was captured so far in the spool.
 
 #include "async_handler.h"
+#include "async_restart.h"
 #include "async_sample.h"
 #include "async_scheduling.h"
 #include "async_signals.h"
@@ -104,6 +105,19 @@ static void end_by_own_order(HFRecord *record) {
     hf_async_end_by_order(order);
 }
 
+/// Whether another thread was to restart the process, and has failed: the next process is scheduled as the thread that executes it, and this
+/// one may not be able to take a nice value back.
+static bool is_restarted_by_another(const HFRecord *record) {
+    // A deciding thread that was late hangs, and one of a thread that holds the plan would wait for it.
+    bool has_decided = record != NULL && (__atomic_load_n(&record->facts, __ATOMIC_ACQUIRE) & HF_FACT_DEADLINE) == 0;
+    return has_decided && !hf_async_has_begun_restart() && !hf_async_schedule_as_before() && hf_async_have_decider_restart();
+}
+
+void hf_capture_restart_for_another(void) {
+    hf_async_restart();
+    hf_async_end_restart_for_another();
+}
+
 /// Captures the fault and acts on the verdict; returns if that is to resume. The deadline is that of a callout which was interrupted, 0 for
 /// a fault.
 static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline) {
@@ -138,10 +152,12 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
             leave(record, code);
         }
         if (hf_async_release_standby()) {
-            hf_async_all_give_way();
+            hf_async_all_give_way(true);
             leave(record, HF_STANDBY_EXIT_STATUS);
         }
-        hf_async_restart();
+        if (!is_restarted_by_another(record)) {
+            hf_async_restart();
+        }
         if (record != NULL) {
             __atomic_store_n(&record->verdict, HF_VERDICT_TERMINATE, __ATOMIC_RELEASE);
             hf_capture_add_facts(record, HF_FACT_RESTART_FAILED);

@@ -58,6 +58,10 @@ bool hf_async_begin_restart(void) {
     }
 }
 
+bool hf_async_has_begun_restart(void) {
+    return atomic_load_explicit(&restarter, memory_order_relaxed) == (int32_t)HF_SYSCALL0(SYS_gettid);
+}
+
 void hf_async_finish_restart(bool has_begun) {
     if (!has_begun) {
         return;

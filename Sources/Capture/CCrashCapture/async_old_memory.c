@@ -58,24 +58,11 @@ static _Noreturn void end(void) {
 
 /// How long the next process has the processors for its start.
 static const struct timespec start_time = {.tv_nsec = 20 * 1000 * 1000};
-/// How many pages may wait for that: more might be missing where memory is limited.
-static const uint64_t most_waiting = (128 << 20) / 4096;
-
-/// Whether the memory is small (proc(5), statm: its size and what of it is resident, in pages).
-static bool is_small(void) {
-    char text[64];
-    const char *next = text;
-    uint64_t size;
-    uint64_t resident;
-    return hf_async_read_text(hf_async_open(AT_FDCWD, "/proc/self/statm"), text, sizeof text) > 0 &&
-           hf_async_read_number(&next, &size) && hf_async_read_number(&next, &resident) && resident <= most_waiting;
-}
-
 /// Lets the next process start first. The kernel wakes this one beside it, on the same processor, and does not interrupt it while it frees:
 /// 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched, vcpu_is_preempted).
 static void give_way(void) {
     hf_async_give_way();
-    if (is_small()) {
+    if (hf_async_is_memory_small()) {
         HF_SYSCALL2(SYS_nanosleep, &start_time, 0);
     }
 }

@@ -8,7 +8,6 @@
 #include "async_spool.h"
 #include "async_state.h"
 #include "async_syscalls.h"
-#include "async_verdict.h"
 #include "kept_table.h"
 
 #include <elf.h>
@@ -95,7 +94,7 @@ static void take_back(const HFKernelAction ours[HF_REPORTED_SIGNAL_COUNT]) {
     }
 }
 
-static void restart_by_this_thread(void) {
+void hf_async_restart(void) {
     const HFCaptureConfiguration *configuration = &hf_capture_state.configuration;
     if (configuration->executable == NULL || configuration->arguments == NULL || hf_async_is_exiting()) {
         return;
@@ -162,16 +161,4 @@ static void restart_by_this_thread(void) {
     hf_async_set_restarting(false);
     hf_async_finish_restart(is_free);
     HF_SYSCALL4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, HF_KERNEL_SIGSET_SIZE);
-}
-
-void hf_async_restart(void) {
-    // The next process would be as nice as this thread.
-    if (!hf_async_is_nice() || !hf_async_have_decider_restart()) {
-        restart_by_this_thread();
-    }
-}
-
-void hf_capture_restart_for_another(void) {
-    restart_by_this_thread();
-    hf_async_end_restart_for_another();
 }

@@ -17,6 +17,9 @@ void hf_async_await_restart(void);
 /// thread that has already begun. Safe to call from a signal handler.
 bool hf_async_begin_restart(void);
 
+/// Whether the calling thread has begun one. Safe to call from a signal handler.
+bool hf_async_has_begun_restart(void);
+
 /// Ends what hf_async_begin_restart() has begun, if it has. Safe to call from a signal handler.
 void hf_async_finish_restart(bool has_begun);
 

@@ -13,50 +13,68 @@
 #include <sched.h>
 #include <stdint.h>
 
-/// The highest nice value, and the longest slice in nanoseconds (kernel/sched/syscalls.c, __setparam_fair).
-enum { nicest = 19, longest_slice = 100000000 };
+/// A tenth of the share of others. With less, what the process has open would stay open for long on a busy machine: sockets are closed after
+/// the memory is freed (kernel/exit.c, do_exit).
+enum { nice_share = 10 };
+/// In nanoseconds (kernel/sched/syscalls.c, __setparam_fair).
+static const uint64_t longest_slice = 100000000;
+/// In pages.
+static const uint64_t small_memory = (128 << 20) / 4096;
+
+/// By proc(5), statm: its size and what of it is resident, in pages.
+bool hf_async_is_memory_small(void) {
+    char text[64];
+    const char *next = text;
+    uint64_t size;
+    uint64_t resident;
+    return hf_async_read_text(hf_async_open(AT_FDCWD, "/proc/self/statm"), text, sizeof text) > 0 &&
+           hf_async_read_number(&next, &size) && hf_async_read_number(&next, &resident) && resident <= small_memory;
+}
 
 /// 0 stands for the calling thread. A thread of another policy is left as it is: it may be one that somebody waits for.
-static void give_way(int32_t thread) {
+static void give_way(int32_t thread, int32_t nice) {
     HFScheduling scheduling;
     if (HF_SYSCALL4(SYS_sched_getattr, thread, &scheduling, sizeof scheduling, 0) == 0 &&
         (scheduling.policy == SCHED_OTHER || scheduling.policy == SCHED_BATCH)) {
         scheduling.policy = SCHED_BATCH;
-        scheduling.nice = nicest;
+        scheduling.nice = scheduling.nice < nice ? nice : scheduling.nice;
         scheduling.runtime = longest_slice;
         HF_SYSCALL3(SYS_sched_setattr, thread, &scheduling, 0);
     }
 }
 
-void hf_async_give_way(void) { give_way(0); }
+void hf_async_give_way(void) { give_way(0, hf_async_is_memory_small() ? nice_share : 0); }
 
-void hf_async_all_give_way(void) {
+void hf_async_all_give_way(bool runs_no_more) {
+    int32_t nice = runs_no_more && hf_async_is_memory_small() ? nice_share : 0;
+    give_way(0, nice);
     long list = hf_async_open(AT_FDCWD, "/proc/self/task");
     if (list < 0) {
-        give_way(0);
         return;
     }
+    long process = HF_SYSCALL0(SYS_getpid);
     HFFolder folder;
     hf_async_begin_entries(&folder, list);
     const char *name;
     while ((name = hf_async_next_entry(&folder)) != NULL) {
         int32_t thread = hf_async_number_of(name);
-        if (thread > 0) {
-            give_way(thread);
+        // Where proc(5) is that of another namespace, the numbers are those of others.
+        if (thread > 0 && HF_SYSCALL3(SYS_tgkill, process, thread, 0) == 0) {
+            give_way(thread, nice);
         }
     }
     HF_SYSCALL1(SYS_close, list);
 }
 
-bool hf_async_is_nice(void) {
-    HFScheduling scheduling;
-    return hf_capture_state.initial_scheduling.size != 0 &&
-           HF_SYSCALL4(SYS_sched_getattr, 0, &scheduling, sizeof scheduling, 0) == 0 &&
-           scheduling.nice > hf_capture_state.initial_scheduling.nice;
-}
-
-void hf_async_schedule_as_before(void) {
-    if (hf_capture_state.initial_scheduling.size != 0) {
-        HF_SYSCALL3(SYS_sched_setattr, 0, &hf_capture_state.initial_scheduling, 0);
+bool hf_async_schedule_as_before(void) {
+    HFScheduling scheduling = hf_capture_state.initial_scheduling;
+    if (scheduling.size == 0 || HF_SYSCALL3(SYS_sched_setattr, 0, &scheduling, 0) == 0) {
+        return true;
     }
+    HFScheduling now;
+    if (HF_SYSCALL4(SYS_sched_getattr, 0, &now, sizeof now, 0) == 0) {
+        scheduling.nice = now.nice;
+        HF_SYSCALL3(SYS_sched_setattr, 0, &scheduling, 0);
+    }
+    return false;
 }

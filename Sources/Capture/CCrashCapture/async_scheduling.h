@@ -5,14 +5,15 @@
 
 #include <stdbool.h>
 
-/// Has the calling thread give way to all others, for ever: it does not preempt them, and the processor is theirs when they wake.
+/// Whether the memory of the process is small: more might be missing where memory is limited, if it is freed late.
+bool hf_async_is_memory_small(void);
+
+/// Has the calling thread, which does nothing but end its process, give way to all others.
 void hf_async_give_way(void);
 
-/// Whether the calling thread has a higher nice value than the process had when capture was installed. Nobody can take that back without a
-/// privilege (sched(7)), and what the thread executes would have it.
-bool hf_async_is_nice(void);
-
 /// Schedules the calling thread as the main thread was when capture was installed: execve(2) keeps how it is scheduled.
-void hf_async_schedule_as_before(void);
+///
+/// Returns false if the thread may not take its nice value back (sched(7)), or not leave its policy. What else it may, it does.
+bool hf_async_schedule_as_before(void);
 
 #endif

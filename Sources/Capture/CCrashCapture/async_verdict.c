@@ -55,8 +55,8 @@ bool hf_async_have_decider_restart(void) {
     uint64_t until = hf_async_monotonic_nanoseconds() + hf_capture_state.configuration.deadline_nanoseconds;
     for (;;) {
         uint32_t seen = atomic_load_explicit(&restart, memory_order_acquire);
-        if (seen == restart_failed) {
-            return true;
+        if (seen == restart_failed || seen == no_restart) {
+            return seen == restart_failed;
         }
         if (hf_async_sleep_while(&restart, seen, seen == restart_begun ? HF_FOR_EVER : until)) {
             continue;
@@ -64,7 +64,7 @@ bool hf_async_have_decider_restart(void) {
         // It may wait for a lock that this very thread holds.
         seen = restart_wanted;
         if (atomic_compare_exchange_strong(&restart, &seen, no_restart)) {
-            return false;
+            hf_async_wake(&restart);
         }
     }
 }

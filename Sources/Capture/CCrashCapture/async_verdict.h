@@ -20,9 +20,10 @@ void hf_async_take_question(uint64_t value);
 /// Tells the deciding thread to end as soon as no fault waits, or not to.
 void hf_async_withdraw_decider(bool withdraws);
 
-/// Has the deciding thread restart the process in place; returns if that has failed.
+/// Has the deciding thread restart the process in place; returns if that has failed, and the process is to end.
 ///
-/// Returns false if there is no such thread, or it has not begun within the deadline of a verdict. Safe to call from a signal handler.
+/// Returns false if there is no such thread, or it has not begun within the deadline of a verdict. Not for a thread that has begun a restart.
+/// Safe to call from a signal handler.
 bool hf_async_have_decider_restart(void);
 
 /// Tells the thread that wanted a restart that it has failed. For the deciding thread.

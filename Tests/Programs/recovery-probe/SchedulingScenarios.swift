@@ -1,20 +1,22 @@
+import CCrashCapture
 import CrashCapture
 import FaultInjection
 import Glibc
 import Holdfast
 
-/// How threads are scheduled: `recovery-probe scheduling STORE threads|restart`.
+/// How threads are scheduled: `recovery-probe scheduling STORE threads|finish|restart`.
 @MainActor
 enum SchedulingScenarios {
     static func run(_ store: String, _ arguments: [String]) throws {
         switch arguments.first {
         case "threads": try sayThreads(store)
+        case "finish": try finish(store)
         case "restart": try restart(HostScenario.host(store))
         default: break
         }
     }
 
-    /// Says how the threads of a host are scheduled once it has written a report, and then when another process serves.
+    /// Says how the threads of a host are scheduled once it has written a report, when another process serves, and when it ends.
     private static func sayThreads(_ store: String) throws {
         let host = try HostScenario.host(store) {
             $0.stallPolicy = EventHost.Configuration.conservative.stallPolicy
@@ -24,8 +26,38 @@ enum SchedulingScenarios {
             precondition(host.flushReports(within: .seconds(60)))
             for thread in threads() { Probe.say("\(thread)") }
             CrashCapture.giveWay()
-            Probe.say("then")
-            for kind in Set(threads().map { "policy \($0.policy) nice \($0.nice)" }) { Probe.say(kind) }
+            sayKinds("another serves")
+            hf_async_all_give_way(true)
+            sayKinds("the end")
+            host.stop()
+        }
+        host.run()
+        host.close()
+    }
+
+    private static func sayKinds(_ moment: String) {
+        Probe.say(moment)
+        for kind in Set(threads().map { "policy \($0.policy) nice \($0.nice)" }) { Probe.say(kind) }
+    }
+
+    /// Says how the threads are scheduled that make reports, of which one finishes what the process before has left.
+    private static func finish(_ store: String) throws {
+        // Whoever adds a report waits for this lock, once the first process has made the folder.
+        let reports = open(store + "/reports", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        precondition(reports < 0 || flock(reports, LOCK_EX) == 0)
+        let host = try HostScenario.host(store)
+        guard host.restarts > 0 else {
+            host.performRestart(by: "fault")
+            return host.run()
+        }
+        host.perform {
+            var writers: [Thread] = []
+            while writers.count < 2 || !writers.contains(where: { $0.nice > 0 }) {
+                usleep(1000)
+                writers = threads().filter { $0.name == "holdfast-report" }
+            }
+            for writer in writers.sorted(by: { $0.nice < $1.nice }) { Probe.say("\(writer)") }
+            close(reports)
             host.stop()
         }
         host.run()

@@ -244,9 +244,9 @@ void hf_capture_restart_for_another(void);
 
 /// Has all threads of the process give way to others, for ever.
 ///
-/// For a process that ends, while another one serves: whichever thread ends last frees the memory, and takes a processor for it. Safe to
-/// call from a signal handler.
-void hf_async_all_give_way(void);
+/// For a process that ends, while another one serves: whichever thread ends last frees the memory, and takes a processor for it.
+/// `runs_no_more`: nothing of the program runs any more, so that a small share of the processors is enough. Safe to call from a signal handler.
+void hf_async_all_give_way(bool runs_no_more);
 
 /// Takes the question of another process; returns its number. For the deciding thread only.
 uint32_t hf_capture_take_question(void);
