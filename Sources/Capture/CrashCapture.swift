@@ -291,9 +291,6 @@ package final class CrashCapture: Sendable {
     /// - Returns: Whether there was one: then this process has to end, with `standbyExitStatus`.
     package func releaseStandby() -> Bool { hf_capture_release_standby() }
 
-    /// Has all threads of the process give way to others, for ever, because another process serves.
-    package static func giveWay() { hf_async_all_give_way(false) }
-
     /// Waits while another thread replaces this process: for ever, unless that fails.
     package static func awaitRestart() { hf_kept_await_restart() }
 

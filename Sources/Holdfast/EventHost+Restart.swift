@@ -51,7 +51,7 @@ extension EventHost {
         if capture.releaseStandby() {
             configuration.logger.notice("another process serves from now on; this one ends")
             giveAway(kept.openEntries)
-            CrashCapture.giveWay()
+            CrashCapture.leaveProcessors()
             let order = SignalEvents.dueOrder
             close()
             if let order { SignalEvents.end(by: order) }

@@ -84,7 +84,7 @@ extension EventHost {
     /// Hands over, and ends the process.
     func endForSuccessor() {
         handOver()
-        CrashCapture.giveWay()
+        CrashCapture.leaveProcessors()
         let order = SignalEvents.dueOrder
         close()
         if let order { SignalEvents.end(by: order) }

@@ -213,9 +213,9 @@ final class ReportWriter: Sendable {
 
     private func run() -> Never {
         // First of all: this thread is woken when the program is about to serve, and would come between (3 ms, measured).
-        ThreadIdentity.beBatch()
+        CrashCapture.giveWay(.atWake)
         begin()
-        ThreadIdentity.giveWay()
+        CrashCapture.giveWay(.atOnce)
         prepare()
         capture.reapMemoryHolder()
         tellInherited()
@@ -372,7 +372,7 @@ final class ReportWriter: Sendable {
         }
         do {
             try DetachedThread.start(name: FaultRecord.reportWriterThreadName) {
-                ThreadIdentity.giveWay(nice: 10)
+                CrashCapture.giveWay(.withShare)
                 finish()
             }
         } catch {

@@ -21,15 +21,4 @@ public enum ThreadIdentity {
         }
         unsafe hf_thread_set_name(short)
     }
-
-    /// Has the calling thread not preempt others when it wakes up, for ever (sched(7), SCHED_BATCH).
-    public static func beBatch() { hf_thread_be_batch(false, 0) }
-
-    /// Has the calling thread give way to others, for ever: it does not preempt them, and they preempt it when they wake up.
-    ///
-    /// A kernel before 6.12 lets them wait until its slice of 3 ms is over.
-    ///
-    /// - Parameter nice: Its nice value from now on, unless it has a higher one: how small its share is where processors are scarce. Only a
-    ///   privileged thread may take that back.
-    public static func giveWay(nice: CInt = 0) { hf_thread_be_batch(true, nice) }
 }

@@ -152,7 +152,7 @@ static void judge(int signal, siginfo_t *info, void *context, uint64_t deadline)
             leave(record, code);
         }
         if (hf_async_release_standby()) {
-            hf_async_all_give_way(true);
+            hf_async_all_give_way(hf_async_way_of_end());
             leave(record, HF_STANDBY_EXIT_STATUS);
         }
         if (!is_restarted_by_another(record)) {

@@ -61,7 +61,7 @@ static const struct timespec start_time = {.tv_nsec = 20 * 1000 * 1000};
 /// Lets the next process start first. The kernel wakes this one beside it, on the same processor, and does not interrupt it while it frees:
 /// 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched, vcpu_is_preempted).
 static void give_way(void) {
-    hf_async_give_way();
+    hf_async_give_way(hf_async_way_of_end());
     if (hf_async_is_memory_small()) {
         HF_SYSCALL2(SYS_nanosleep, &start_time, 0);
     }

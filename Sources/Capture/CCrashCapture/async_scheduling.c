@@ -32,22 +32,28 @@ bool hf_async_is_memory_small(void) {
 }
 
 /// 0 stands for the calling thread. A thread of another policy is left as it is: it may be one that somebody waits for.
-static void give_way(int32_t thread, int32_t nice) {
+static void give_way(int32_t thread, HFWay way) {
     HFScheduling scheduling;
-    if (HF_SYSCALL4(SYS_sched_getattr, thread, &scheduling, sizeof scheduling, 0) == 0 &&
-        (scheduling.policy == SCHED_OTHER || scheduling.policy == SCHED_BATCH)) {
-        scheduling.policy = SCHED_BATCH;
-        scheduling.nice = scheduling.nice < nice ? nice : scheduling.nice;
-        scheduling.runtime = longest_slice;
-        HF_SYSCALL3(SYS_sched_setattr, thread, &scheduling, 0);
+    if (HF_SYSCALL4(SYS_sched_getattr, thread, &scheduling, sizeof scheduling, 0) != 0 ||
+        (scheduling.policy != SCHED_OTHER && scheduling.policy != SCHED_BATCH)) {
+        return;
     }
+    scheduling.policy = SCHED_BATCH;
+    if (way != HF_WAY_AT_WAKE) {
+        scheduling.runtime = longest_slice;
+    }
+    if (way == HF_WAY_WITH_SHARE && scheduling.nice < nice_share) {
+        scheduling.nice = nice_share;
+    }
+    HF_SYSCALL3(SYS_sched_setattr, thread, &scheduling, 0);
 }
 
-void hf_async_give_way(void) { give_way(0, hf_async_is_memory_small() ? nice_share : 0); }
+void hf_async_give_way(HFWay way) { give_way(0, way); }
 
-void hf_async_all_give_way(bool runs_no_more) {
-    int32_t nice = runs_no_more && hf_async_is_memory_small() ? nice_share : 0;
-    give_way(0, nice);
+HFWay hf_async_way_of_end(void) { return hf_async_is_memory_small() ? HF_WAY_WITH_SHARE : HF_WAY_AT_ONCE; }
+
+void hf_async_all_give_way(HFWay way) {
+    give_way(0, way);
     long list = hf_async_open(AT_FDCWD, "/proc/self/task");
     if (list < 0) {
         return;
@@ -60,7 +66,7 @@ void hf_async_all_give_way(bool runs_no_more) {
         int32_t thread = hf_async_number_of(name);
         // Where proc(5) is that of another namespace, the numbers are those of others.
         if (thread > 0 && HF_SYSCALL3(SYS_tgkill, process, thread, 0) == 0) {
-            give_way(thread, nice);
+            give_way(thread, way);
         }
     }
     HF_SYSCALL1(SYS_close, list);

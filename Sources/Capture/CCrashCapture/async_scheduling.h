@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 
+#include "crash_capture.h"
+
 /// Whether the memory of the process is small: more might be missing where memory is limited, if it is freed late.
 bool hf_async_is_memory_small(void);
 
-/// Has the calling thread, which does nothing but end its process, give way to all others.
-void hf_async_give_way(void);
+/// How the threads of a process give way that does nothing but end: with their share only if the memory is small.
+HFWay hf_async_way_of_end(void);
 
 /// Schedules the calling thread as the main thread was when capture was installed: execve(2) keeps how it is scheduled.
 ///

@@ -111,34 +111,6 @@ void hf_futex_wake(const uint32_t *word, int count) {
     errno = saved;
 }
 
-// MARK: Threads
-
-/// In nanoseconds (kernel/sched/syscalls.c, __setparam_fair).
-static const uint64_t longest_slice = 100000000;
-
-void hf_thread_be_batch(bool is_patient, int nice) {
-    // struct sched_attr of linux/sched/types.h, as it was at first: any kernel takes it.
-    struct {
-        uint32_t size;
-        uint32_t policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime;
-        uint64_t deadline;
-        uint64_t period;
-    } attributes;
-    int saved = errno;
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 &&
-        (attributes.policy == SCHED_OTHER || attributes.policy == SCHED_BATCH)) {
-        attributes.policy = SCHED_BATCH;
-        attributes.nice = attributes.nice < nice ? nice : attributes.nice;
-        attributes.runtime = is_patient ? longest_slice : attributes.runtime;
-        syscall(SYS_sched_setattr, 0, &attributes, 0);
-    }
-    errno = saved;
-}
-
 // MARK: Files
 
 long hf_directory_read(int directory, void *buffer, unsigned long size) {

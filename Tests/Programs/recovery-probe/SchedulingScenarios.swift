@@ -25,9 +25,9 @@ enum SchedulingScenarios {
         host.perform {
             precondition(host.flushReports(within: .seconds(60)))
             for thread in threads() { Probe.say("\(thread)") }
-            CrashCapture.giveWay()
+            CrashCapture.leaveProcessors()
             sayKinds("another serves")
-            hf_async_all_give_way(true)
+            hf_async_all_give_way(HF_WAY_WITH_SHARE)
             sayKinds("the end")
             host.stop()
         }

@@ -242,11 +242,26 @@ enum {
 /// Restarts the process for a thread that must not do so itself; returns if that has failed. For the deciding thread only.
 void hf_capture_restart_for_another(void);
 
-/// Has all threads of the process give way to others, for ever.
+/// How a thread gives way to others, for ever (sched(7)). Each way includes those before.
+typedef enum HFWay {
+    /// It does not preempt them when it wakes up (SCHED_BATCH).
+    HF_WAY_AT_WAKE,
+    /// They preempt it when they wake up. A kernel before 6.12 lets them wait until its slice of 3 ms is over.
+    HF_WAY_AT_ONCE,
+    /// It has a tenth of their share where processors are scarce. Only a privileged thread may take that back.
+    HF_WAY_WITH_SHARE,
+} HFWay;
+
+/// Has the calling thread give way to others. Threads that it starts, and a program that it executes, are like it.
 ///
-/// For a process that ends, while another one serves: whichever thread ends last frees the memory, and takes a processor for it.
-/// `runs_no_more`: nothing of the program runs any more, so that a small share of the processors is enough. Safe to call from a signal handler.
-void hf_async_all_give_way(bool runs_no_more);
+/// A thread of another policy than SCHED_OTHER and SCHED_BATCH is left as it is. Safe to call from a signal handler.
+void hf_async_give_way(HFWay way);
+
+/// Has all threads of the process give way to others.
+///
+/// For a process that ends, while another one serves: whichever thread ends last frees the memory, and takes a processor for it. Safe to call
+/// from a signal handler.
+void hf_async_all_give_way(HFWay way);
 
 /// Takes the question of another process; returns its number. For the deciding thread only.
 uint32_t hf_capture_take_question(void);

@@ -98,17 +98,6 @@ long hf_directory_read(int directory, void *_Nonnull buffer, unsigned long size)
 /// Provided because the Glibc overlay lacks pthread_setname_np(3). Not safe to call from a signal handler.
 void hf_thread_set_name(const char *_Nonnull name);
 
-/// Has the calling thread not preempt others when it wakes up (sched(7), SCHED_BATCH).
-///
-/// Provided because the Glibc overlay lacks sched_setattr(2). A kernel before 6.12 knows no slices of a thread's own, and ignores them. A
-/// thread of another policy than SCHED_OTHER and SCHED_BATCH is left as it is. Threads that it starts, and a program that it executes, are
-/// like it.
-///
-/// is_patient: whether it has the longest slices, so that others preempt it when they wake up. nice: its nice value from now on, unless it
-/// has a higher one.
-void hf_thread_be_batch(bool is_patient, int nice);
-
-
 /// Returns how many columns of a terminal a character of Unicode takes, or -1 when that is not known: wcwidth(3).
 ///
 /// Provided because the Glibc overlay lacks it. Goes by UTF-8 whatever the environment says. Not safe to call from a signal handler.
