@@ -76,6 +76,8 @@ final class ReportWriter: Sendable {
     private let answers = TaskAnswers()
     /// Whether what dead processes left is being finished, or has been.
     private let hasFinisher = Atomic(false)
+    /// Whether that is under way, or not told yet.
+    private let isFinishing = Atomic(false)
     /// What has become of that, until it is told.
     private let finished = Mutex<(outcome: SpoolFinisher.Outcome, lines: [Line])?>(nil)
     /// Ends a rest of the thread.
@@ -180,7 +182,9 @@ final class ReportWriter: Sendable {
         defer { flushers.subtract(1, ordering: .acquiringAndReleasing) }
         hasten()
         hurry.signal()
-        while capture.slotsInUse > 0 || !hasToldInherited.load(ordering: .acquiring), .now < end {
+        while capture.slotsInUse > 0 || !hasToldInherited.load(ordering: .acquiring)
+            || isFinishing.load(ordering: .acquiring), .now < end
+        {
             if capture.isPersistent || health.isUnusable, failures.load(ordering: .relaxed) != before { return false }
             drained.wait(atMost: .milliseconds(20))
         }
@@ -364,6 +368,7 @@ final class ReportWriter: Sendable {
     /// processors are scarce. It runs no code of the program, such as a log handler, which may make threads: they would be like it.
     private func finishSpool() {
         guard !hasFinisher.load(ordering: .relaxed), !health.isUnusable else { return }
+        isFinishing.store(true, ordering: .releasing)
         let finish: @Sendable () -> Void = { [self] in
             let outcome = SpoolFinisher(store: store).finish()
             let lines = Self.lines(of: outcome.reports.map { ($0, try? store.load($0)) }, isStored: true)
@@ -384,6 +389,10 @@ final class ReportWriter: Sendable {
     /// Logs what has become of what dead processes left, once it is finished.
     private func tellFinished() {
         guard let (outcome, lines) = finished.withLock({ $0.take() }) else { return }
+        defer {
+            isFinishing.store(false, ordering: .releasing)
+            drained.signal()
+        }
         log(lines)
         noteEnds(outcome.silentEnds)
         for problem in outcome.problems { logger.warning("cannot finish a spool file: \(problem)") }
