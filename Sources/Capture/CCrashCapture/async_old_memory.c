@@ -58,6 +58,7 @@ static _Noreturn void end(void) {
 
 /// How long the next process has the processors for its start.
 static const struct timespec start_time = {.tv_nsec = 20 * 1000 * 1000};
+
 /// Lets the next process start first. The kernel wakes this one beside it, on the same processor, and does not interrupt it while it frees:
 /// 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched, vcpu_is_preempted).
 static void give_way(void) {
