@@ -74,9 +74,7 @@ final class ReportWriter: Sendable {
     /// How many wait for the store to be up to date.
     private let flushers = Atomic<Int>(0)
     private let answers = TaskAnswers()
-    /// Whether what dead processes left is being finished, or has been.
-    private let hasFinisher = Atomic(false)
-    /// Whether that is under way, or not told yet.
+    /// Whether what dead processes left is being finished, or that is not told yet.
     private let isFinishing = Atomic(false)
     /// What has become of that, until it is told.
     private let finished = Mutex<(outcome: SpoolFinisher.Outcome, lines: [Line])?>(nil)
@@ -225,7 +223,7 @@ final class ReportWriter: Sendable {
         tellInherited()
         hasToldInherited.store(true, ordering: .releasing)
         drained.signal()
-        finishSpool()
+        var hasFinisher = finishSpool()
         var batch = ReportBatch(store: store)
         var failedTries = 0
         var hasEarly = false
@@ -252,7 +250,7 @@ final class ReportWriter: Sendable {
             failedTries = writeWaiting(&batch, &hasEarly, &work) ? 0 : failedTries + 1
             tellIdle()
             tellFinished()
-            finishSpool()
+            if !hasFinisher { hasFinisher = finishSpool() }
             rest(from: &work, hasReadSymbols: !hadSymbols && batch.hasSymbols)
         }
     }
@@ -362,12 +360,12 @@ final class ReportWriter: Sendable {
         return details.isComplete(job.fault, at: Timestamp(microsecondsSinceEpoch: job.time / 1000))
     }
 
-    /// Has what dead processes left finished, once, as soon as the store can be used.
+    /// Has what dead processes left finished, unless the store cannot be used; returns whether it has.
     ///
     /// Clients of this process wait for nothing of it, and it takes 0.1 s. So a thread does it whose share is a tenth of that of others where
     /// processors are scarce. It runs no code of the program, such as a log handler, which may make threads: they would be like it.
-    private func finishSpool() {
-        guard !hasFinisher.load(ordering: .relaxed), !health.isUnusable else { return }
+    private func finishSpool() -> Bool {
+        guard !health.isUnusable else { return false }
         isFinishing.store(true, ordering: .releasing)
         let finish: @Sendable () -> Void = { [self] in
             let outcome = SpoolFinisher(store: store).finish()
@@ -383,7 +381,7 @@ final class ReportWriter: Sendable {
         } catch {
             finish()
         }
-        hasFinisher.store(true, ordering: .relaxed)
+        return true
     }
 
     /// Logs what has become of what dead processes left, once it is finished.

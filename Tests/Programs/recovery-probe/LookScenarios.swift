@@ -36,16 +36,7 @@ enum LookScenarios {
     }
 
     private static func threads() -> [pid_t] {
-        guard let folder = opendir("/proc/self/task") else { return [] }
-        defer { closedir(folder) }
-        var threads: [pid_t] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if let thread = pid_t(name) { threads.append(thread) }
-        }
-        return threads
+        StartScenarios.names(in: "/proc/self/task").compactMap { pid_t($0) }
     }
 
     /// A hundred faults of a loop that is looked at all the while: each is resumed.

@@ -101,41 +101,28 @@ enum SchedulingScenarios {
     private struct Thread: CustomStringConvertible {
         let id: CInt
         let name: String
-        let policy: Int
-        let nice: Int
+        let policy: CInt
+        let nice: CInt
 
-        /// Reads proc_pid_stat(5); nil if the thread has ended.
+        /// Nil if the thread has ended.
         init?(_ id: CInt) {
-            guard let file = fopen("/proc/self/task/\(id)/stat", "r") else { return nil }
+            guard let file = fopen("/proc/self/task/\(id)/comm", "r") else { return nil }
             defer { fclose(file) }
-            var bytes = [CChar](repeating: 0, count: 1024)
+            var bytes = [CChar](repeating: 0, count: 32)
             guard fgets(&bytes, CInt(bytes.count), file) != nil else { return nil }
-            let text = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")") else { return nil }
-            // From the third one on.
-            let fields = text[end...].split(separator: " ").dropFirst()
-            guard let nice = Int(fields[fields.startIndex + 16]), let policy = Int(fields[fields.startIndex + 38])
-            else { return nil }
+            let text = bytes.prefix { $0 != 0 && $0 != CChar(UInt8(ascii: "\n")) }
             self.id = id
-            name = String(text[text.index(after: begin)..<end])
-            self.nice = nice
-            self.policy = policy
+            name = String(decoding: text.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            policy = sched_getscheduler(id)
+            // Of a thread (getpriority(2), "C library/kernel differences").
+            nice = getpriority(process, id_t(id))
         }
 
         var description: String { "\(id == getpid() ? "main" : name): policy \(policy) nice \(nice)" }
     }
 
     private static func threads() -> [Thread] {
-        guard let folder = opendir("/proc/self/task") else { return [] }
-        defer { closedir(folder) }
-        var threads: [Thread] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if let id = CInt(name), let thread = Thread(id) { threads.append(thread) }
-        }
-        return threads
+        StartScenarios.names(in: "/proc/self/task").compactMap { CInt($0) }.compactMap(Thread.init)
     }
 }
 

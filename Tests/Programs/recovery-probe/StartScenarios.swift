@@ -138,7 +138,7 @@ enum StartScenarios {
         return files
     }
 
-    static func names(in folder: String) -> [String] {
+    nonisolated static func names(in folder: String) -> [String] {
         guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []
