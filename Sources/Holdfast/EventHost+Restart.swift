@@ -42,20 +42,13 @@ extension EventHost {
         if reason == .requested { SignalEvents.settleOrders() }
         if let status = configuration.restart.exitCode {
             configuration.logger.notice("exiting for a restart", metadata: ["status": "\(status)"])
-            let order = SignalEvents.dueOrder
-            close()
-            // A supervisor that starts it again by that status does not know of the order.
-            if let order { SignalEvents.end(by: order) }
-            exit(status)
+            endProcess(with: status)
         }
         if capture.releaseStandby() {
             configuration.logger.notice("another process serves from now on; this one ends")
             giveAway(kept.openEntries)
             CrashCapture.leaveProcessors()
-            let order = SignalEvents.dueOrder
-            close()
-            if let order { SignalEvents.end(by: order) }
-            exit(CrashCapture.standbyExitStatus)
+            endProcess(with: CrashCapture.standbyExitStatus)
         }
         // The environment as it is now: a program may have changed it.
         prepareRestart(isHealthy: isHealthy, reason: reason)

@@ -85,10 +85,16 @@ extension EventHost {
     func endForSuccessor() {
         handOver()
         CrashCapture.leaveProcessors()
+        endProcess(with: 0)
+    }
+
+    /// Ends the process for one that takes its place, with a status, or as it was told to end: whoever starts the next one by the status does
+    /// not know of the order.
+    func endProcess(with status: CInt) -> Never {
         let order = SignalEvents.dueOrder
         close()
         if let order { SignalEvents.end(by: order) }
-        exit(0)
+        exit(status)
     }
 
     /// Sends what is kept to the process that has taken over, if there is one.
