@@ -135,7 +135,9 @@ extension HostRunLoop {
         let argument = unsafe Unmanaged.passUnretained(timer).toOpaque()
         unsafe callOut(.timer, timer.name, timer.identifier, in: mode, isService: true, argument) { argument in
             guard let argument = unsafe argument else { return }
-            unsafe Unmanaged<Timer>.fromOpaque(argument)._withUnsafeGuaranteedRef { $0.perform($0) }
+            unsafe Unmanaged<Timer>.fromOpaque(argument)._withUnsafeGuaranteedRef { timer in
+                timer.perform.with(TimerClosure.self) { $0.call(timer) }
+            }
         }
     }
 
@@ -156,7 +158,7 @@ extension HostRunLoop {
             let identifier = blockIdentifiers.next()
             unsafe callOut(.block, plainBlockName, identifier, in: mode, argument) { argument in
                 guard let block = unsafe argument?.assumingMemoryBound(to: PlainBlock.self) else { return }
-                unsafe Plain.callBlock(block)
+                unsafe block.pointee.closure.with(PlainBlockClosure.self) { $0.call() }
             }
         }
     }

@@ -83,7 +83,7 @@ struct DueTimers {
         if last >= Self.distance { Prefetch.object(at: timers[last - Self.distance].address) }
         if last >= Self.closureDistance {
             let entry = timers[last - Self.closureDistance]
-            unsafe entry.timer._withUnsafeGuaranteedRef { Prefetch.object(at: $0.closureAddress) }
+            unsafe entry.timer._withUnsafeGuaranteedRef { Prefetch.object(at: $0.perform.address) }
             mode?.timers.prefetch(entry.slot)
         }
         guard let entry = timers.popLast() else { return nil }

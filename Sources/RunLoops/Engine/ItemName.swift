@@ -14,6 +14,21 @@ struct ItemName: ~Copyable, @unchecked Sendable {
     private let copy: UnsafeMutablePointer<CChar>?
 
     init(_ text: String) {
+        // A string that lies in its own two words is what is wanted, but for the last byte, which has the length.
+        let words = unsafe unsafeBitCast(text, to: (UInt64, UInt64).self)
+        guard words.1 & Self.smallString == 0 else {
+            bytes = (words.0, words.1 & (1 << 56 - 1))
+            unsafe copy = nil
+            return
+        }
+        unsafe (bytes, copy) = Self.copied(text)
+    }
+
+    /// Set in the second word of a string that needs no memory (`_StringObject` in the standard library).
+    private static var smallString: UInt64 { 1 << 61 }
+
+    @inline(never)
+    private static func copied(_ text: String) -> (bytes: (UInt64, UInt64), copy: UnsafeMutablePointer<CChar>?) {
         var text = text
         var bytes: (UInt64, UInt64) = (0, 0)
         let copy = text.withUTF8 { utf8 -> UnsafeMutablePointer<CChar>? in
@@ -30,8 +45,7 @@ struct ItemName: ~Copyable, @unchecked Sendable {
             unsafe memcpy(copy, source, utf8.count)
             return unsafe copy
         }
-        self.bytes = bytes
-        unsafe self.copy = copy
+        return unsafe (bytes, copy)
     }
 
     deinit {

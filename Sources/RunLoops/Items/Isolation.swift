@@ -22,17 +22,6 @@ enum Plain {
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
     }
 
-    /// Calls the closure of a plain block, which is the first thing in its memory.
-    @inline(__always)
-    static func callBlock(_ block: UnsafeMutablePointer<PlainBlock>) {
-        // Not copyable, or the call would count references.
-        struct Plain: ~Copyable {
-            let closure: @Sendable () -> Void
-            borrowing func call() { closure() }
-        }
-        unsafe UnsafeRawPointer(block).assumingMemoryBound(to: Plain.self).pointee.call()
-    }
-
     @inline(__always)
     static func timer(
         _ closure: __owned @escaping @Sendable @isolated(any) (Timer) -> Void
@@ -40,13 +29,6 @@ enum Plain {
         struct Isolated { let closure: @Sendable @isolated(any) (Timer) -> Void }
         struct Plain { let closure: @Sendable (Timer) -> Void }
         return unsafe unsafeBitCast(Isolated(closure: closure), to: Plain.self).closure
-    }
-
-    /// Returns where the memory of a closure is; 0 if it has none.
-    @inline(__always)
-    static func address(of closure: @escaping @Sendable (Timer) -> Void) -> UInt {
-        struct Plain { let closure: @Sendable (Timer) -> Void }
-        return unsafe unsafeBitCast(Plain(closure: closure), to: (code: UInt, memory: UInt).self).memory
     }
 
     static func source(_ closure: @escaping @Sendable @isolated(any) (Source) -> Void) -> @Sendable (Source) -> Void {

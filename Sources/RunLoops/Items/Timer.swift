@@ -7,9 +7,7 @@ extension HostRunLoop {
     /// It may be in many modes of one loop and has one fire date for all of them. If a repeating timer misses several fires, it
     /// fires once for all of them and keeps its phase. Callable from any thread.
     public final class Timer: Item, LoopItem, @unchecked Sendable {
-        let perform: @Sendable (Timer) -> Void
-        /// Where the memory of `perform` is, to prefetch it; 0 if it has none.
-        let closureAddress: UInt
+        let perform: KeptClosure
         // Protected by the item's lock.
         @safe @exclusivity(unchecked) private var fireTime: Int64
         @safe @exclusivity(unchecked) private var toleranceNanoseconds: Int64 = 0
@@ -72,8 +70,7 @@ extension HostRunLoop {
             fireTime = time
             // A positive interval stays positive, however short it is.
             intervalNanoseconds = interval.attoseconds > 0 ? max(1, interval.saturatingNanoseconds) : 0
-            self.perform = perform
-            closureAddress = Plain.address(of: perform)
+            self.perform = KeptClosure(TimerClosure(closure: consume perform))
             super.init(identifier, label: label, isolation: isolation)
         }
 

@@ -28,6 +28,9 @@ final class BlockInbox: @unchecked Sendable {
     /// No segment: a full one at the address 0.
     private static var none: UInt64 { UInt64(BlockSegment.capacity) }
 
+    /// How many segments are kept in any case: 1.5 megabytes.
+    private static var usuallyKept: Int { 24 }
+
     private let word = Atomic<UInt64>(BlockInbox.none)
 
     // Protected by the loop's lock.
@@ -35,6 +38,8 @@ final class BlockInbox: @unchecked Sendable {
     /// The number of blocks in the segments before the last.
     @safe @exclusivity(unchecked) private var fullCount = 0
     @safe @exclusivity(unchecked) private var pool = BlockSegmentPool()
+    /// How many segments are kept: as many as came back at once, and an eighth less each time after that.
+    @safe @exclusivity(unchecked) private(set) var keptSegments = BlockInbox.usuallyKept
 
     deinit {
         var rest = BlockList()
@@ -102,7 +107,12 @@ final class BlockInbox: @unchecked Sendable {
     func refuse() { word.store(Self.none, ordering: .relaxed) }
 
     /// Takes over segments that a list has left.
-    func absorb(_ spares: inout BlockSegmentPool) { pool.absorb(&spares) }
+    func absorb(_ spares: inout BlockSegmentPool) {
+        if spares.count > 1 || keptSegments > Self.usuallyKept {
+            keptSegments = max(Self.usuallyKept, spares.count, keptSegments - keptSegments / 8)
+        }
+        pool.absorb(&spares, limit: keptSegments)
+    }
 
     /// Moves all blocks to the end of a list.
     ///

@@ -1,3 +1,4 @@
+import Glibc
 import LinuxSystem
 import Synchronization
 
@@ -7,8 +8,13 @@ import Synchronization
 /// a few instructions, in a critical section, so whoever takes from a segment waits for a claimed place to be filled.
 @safe
 struct BlockSegment: @unchecked Sendable {
-    /// How many blocks have room in a segment, which is then six kilobytes long.
-    static var capacity: Int { 255 }
+    /// The bytes of a segment, which the kernel provides.
+    ///
+    /// malloc(3) gathers all small pieces that were freed when it is asked for a large one (`malloc_consolidate` in glibc): here, those of
+    /// the closures that have run, which the next closures need.
+    private static var size: Int { 65_536 }
+    /// How many blocks have room in a segment.
+    static var capacity: Int { (size - headerSize) / placeSize }
     /// Segments begin with a cache line, so the last bits of their addresses are free.
     static var alignment: Int { 64 }
 
@@ -27,10 +33,13 @@ struct BlockSegment: @unchecked Sendable {
     /// Makes a segment without blocks, which its owner must free.
     init() {
         assert(Self.flagOffset < Self.placeSize)
-        let size = Self.headerSize + Self.capacity * Self.placeSize
-        unsafe base = .allocate(byteCount: size, alignment: Self.alignment)
+        let memory = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let memory = unsafe memory, unsafe memory != MAP_FAILED else {
+            preconditionFailure("out of memory for the blocks of a run loop")
+        }
+        // All flags are zero.
+        unsafe base = memory
         unsafe base.initializeMemory(as: Header.self, to: Header(next: nil, used: 0))
-        for index in 0..<Self.capacity { unsafe flag(index).initialize(to: Atomic<UInt8>(0)) }
     }
 
     /// The segment at an address; `nil` for 0.
@@ -42,7 +51,7 @@ struct BlockSegment: @unchecked Sendable {
     var address: UInt { unsafe UInt(bitPattern: base) }
 
     /// Gives the memory of a segment back, all of whose blocks were taken.
-    func free() { unsafe base.deallocate() }
+    func free() { unsafe munmap(base, Self.size) }
 
     // MARK: Places
 

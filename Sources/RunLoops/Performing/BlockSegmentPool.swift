@@ -1,10 +1,9 @@
 /// Segments that wait for the next blocks.
 ///
-/// A loop that is behind needs as many again soon, and the allocator handles small blocks worse after it was given large ones back: it then
-/// gathers all that was freed (`malloc_consolidate` in glibc). So some are kept.
+/// A loop that is behind needs as many again soon, and the kernel takes longer to provide memory than a loop to fill it.
 struct BlockSegmentPool: ~Copyable {
-    /// The most that are kept: 1.5 megabytes.
-    static var capacity: Int { 256 }
+    /// The most that are kept: 8 megabytes.
+    private static var most: Int { 128 }
 
     private var first: BlockSegment?
     private var last: BlockSegment?
@@ -32,7 +31,7 @@ struct BlockSegmentPool: ~Copyable {
 
     /// Gives a segment back, all of whose blocks were taken.
     mutating func giveBack(_ segment: BlockSegment) {
-        guard count < Self.capacity else { return segment.free() }
+        guard count < Self.most else { return segment.free() }
         segment.used = 0
         segment.next = first
         if first == nil { last = segment }
@@ -40,9 +39,9 @@ struct BlockSegmentPool: ~Copyable {
         count += 1
     }
 
-    /// Takes over the segments of another pool, as many as are kept.
-    mutating func absorb(_ other: inout BlockSegmentPool) {
-        while count + other.count > Self.capacity { other.take().free() }
+    /// Takes over the segments of another pool, and has `limit` then at most, which are not fewer.
+    mutating func absorb(_ other: inout BlockSegmentPool, limit: Int) {
+        while count + other.count > limit { take().free() }
         guard let otherFirst = other.first, let otherLast = other.last else { return }
         otherLast.next = first
         if first == nil { last = otherLast }

@@ -20,10 +20,12 @@ extension HostRunLoop {
     ) {
         let isForCommonModes = PlainBlock.isForCommonModes(label: label, mode: mode)
         // The only use of the closure, so that nothing counts references to it.
-        let plain = PlainBlock(closure: consume block, isForCommonModes: isForCommonModes ?? false)
-        require(plain.closure.isolation, for: label)
+        let closure = KeptClosure(BlockClosure(closure: consume block))
+        let plain = PlainBlock(closure: closure, isForCommonModes: isForCommonModes ?? false)
+        require(plain.closure.with(BlockClosure.self) { $0.closure.isolation }, for: label)
         guard isForCommonModes != nil else {
-            queue(QueuedBlock(label: label, modes: .init(mode), Plain.block(plain.closure)))
+            let body = plain.closure.with(PlainBlockClosure.self) { $0.closure }
+            queue(QueuedBlock(label: label, modes: .init(mode), body))
             return
         }
         requireOwnProcess(to: "queue a block on")

@@ -177,8 +177,8 @@ final class QueuedBlock: @unchecked Sendable {
 ///
 /// Not copyable, nor is an entry: taking one from the queue counts no references.
 struct PlainBlock: ~Copyable, Sendable {
-    /// The closure, whose actor was checked: it is called as `Plain.block` does, but converting it here would count references.
-    let closure: @Sendable @isolated(any) () -> Void
+    /// The closure, whose actor was checked.
+    let closure: KeptClosure
     /// Whether it is for the common modes, and not for the default mode only.
     let isForCommonModes: Bool
 

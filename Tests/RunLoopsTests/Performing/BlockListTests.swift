@@ -4,13 +4,16 @@ import Testing
 
 /// The segments in which a loop's blocks wait.
 @Suite struct BlockListTests {
+    private static var capacity: Int { BlockSegment.capacity }
+
     private static func block(_ number: Int, _ ran: @escaping @Sendable (Int) -> Void = { _ in }) -> BlockEntry {
-        .plain(PlainBlock(closure: { ran(number) }, isForCommonModes: number.isMultiple(of: 2)))
+        let closure = KeptClosure(BlockClosure { ran(number) })
+        return .plain(PlainBlock(closure: closure, isForCommonModes: number.isMultiple(of: 2)))
     }
 
     private static func run(_ entry: consuming BlockEntry?) {
         switch consume entry {
-        case .some(.plain(let block)): Plain.block(block.closure)()
+        case .some(.plain(let block)): block.closure.with(PlainBlockClosure.self) { $0.call() }
         case .some(.object): break
         case .none: break
         }
@@ -27,7 +30,7 @@ import Testing
 
     @Test(
         "Blocks come out as they went in, however many segments they fill and whatever is added between",
-        arguments: [1, 254, 255, 256, 1000]
+        arguments: [1, capacity - 1, capacity, capacity + 1, 4 * capacity]
     )
     func order(count: Int) {
         let ran = Box<[Int]>([])
@@ -35,20 +38,20 @@ import Testing
         for number in 0..<count { list.append(Self.block(number) { ran.value.append($0) }) }
         let waiting = list.count
         #expect(waiting == count)
-        for number in count..<count + 600 {
+        for number in count..<count + 2 * Self.capacity {
             list.append(Self.block(number) { ran.value.append($0) })
             Self.run(list.popFirst())
         }
         let all = Self.numberOfBlocks(in: list)
         #expect(all == count)
         while let block = list.popFirst() { Self.run(block) }
-        #expect(ran.value == Array(0..<count + 600))
+        #expect(ran.value == Array(0..<count + 2 * Self.capacity))
     }
 
     @Test("Sorting keeps blocks with equal orders as they are")
     func sorted() {
         var list = BlockList()
-        for number in 0..<600 {
+        for number in 0..<3 * Self.capacity {
             let block = QueuedBlock(label: "\(number)", modes: .usual, order: number % 3) {}
             list.append(.object(block))
         }
@@ -60,7 +63,7 @@ import Testing
             case .object(let block): labels.append(Int(block.name.text) ?? -1)
             }
         }
-        let expected = (0..<3).flatMap { order in (0..<600).filter { $0 % 3 == order } }
+        let expected = (0..<3).flatMap { order in (0..<3 * Self.capacity).filter { $0 % 3 == order } }
         #expect(labels == expected)
     }
 
@@ -85,7 +88,7 @@ import Testing
     @Test("A block is found in any segment, and nothing is found in an empty list")
     func found() {
         var list = BlockList()
-        for _ in 0..<700 { list.append(Self.block(1)) }
+        for _ in 0..<3 * Self.capacity { list.append(Self.block(1)) }
         let isFoundTooEarly = list.contains { $0.dependsOnCommon }
         list.append(Self.block(2))
         let isFound = list.contains { $0.dependsOnCommon }
@@ -94,23 +97,24 @@ import Testing
         let isFoundTooLate = list.contains { _ in true }
         #expect(!isFoundTooEarly)
         #expect(isFound)
-        #expect(removed == 701)
+        #expect(removed == 3 * Self.capacity + 1)
         #expect(!isFoundTooLate)
     }
 
-    @Test("What was not taken is released with the list, once", arguments: [0, 1, 300, 600])
+    @Test("What was not taken is released with the list, once", arguments: [0, 1, capacity + 1, 3 * capacity])
     func released(taken: Int) {
         let counter = Box(0)
         do {
             var list = BlockList()
-            for _ in 0..<600 {
+            for _ in 0..<3 * Self.capacity {
                 let guardian = Guardian { counter.value += 1 }
-                list.append(.plain(PlainBlock(closure: { withExtendedLifetime(guardian) {} }, isForCommonModes: true)))
+                let closure = KeptClosure(BlockClosure { withExtendedLifetime(guardian) {} })
+                list.append(.plain(PlainBlock(closure: closure, isForCommonModes: true)))
             }
             for _ in 0..<taken { _ = list.popFirst() }
             #expect(counter.value == taken)
         }
-        #expect(counter.value == 600)
+        #expect(counter.value == 3 * Self.capacity)
     }
 
     /// A value that closures share on one thread.

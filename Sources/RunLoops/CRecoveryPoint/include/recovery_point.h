@@ -276,6 +276,20 @@ static inline void hf_compiler_barrier(void) { __atomic_signal_fence(__ATOMIC_SE
 
 /// Releases an object of Swift's so many times by one locked instruction. The runtime exports it; the compiler calls it, too.
 extern void swift_release_n(void *_Nonnull object, uint32_t count);
+extern void swift_release(void *_Nullable object);
+extern void swift_nonatomic_release(void *_Nullable object);
+
+/// The second word of an object of Swift's to which one strong reference exists, and no other: nobody else can come to it.
+enum { HF_ONLY_REFERENCE = 3 };
+
+/// Releases the memory of a closure; without a locked instruction if the caller has the only reference.
+static inline void hf_release_closure(void *_Nullable memory) {
+    if (memory && __atomic_load_n((const uint64_t *)memory + 1, __ATOMIC_ACQUIRE) == HF_ONLY_REFERENCE) {
+        swift_nonatomic_release(memory);
+    } else {
+        swift_release(memory);
+    }
+}
 
 /// Maps a callout stack of at least `size` bytes with a guard below it. After a fault it lies next to the pages that other stacks keep.
 ///
