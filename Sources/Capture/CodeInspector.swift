@@ -13,6 +13,12 @@ package final class CodeInspector: Sendable {
     ///
     /// The crash thread waits for it until its deadline at most.
     private let lock = Mutex(())
+    /// The executable in memory: protected by `lock`.
+    private nonisolated(unsafe) var view: ProcessView?
+    /// Its path at the start; "" if it is not known.
+    ///
+    /// Protected by `lock`.
+    private nonisolated(unsafe) var path = ""
     /// The executable as it was mapped, by the program's path: links to debug files are relative to it.
     ///
     /// Protected by `lock`.
@@ -70,6 +76,9 @@ package final class CodeInspector: Sendable {
         trusted = TrustedCode(modules: policy.trustedModules, functions: policy.trustedFunctions)
     }
 
+    /// Whether stacks can be walked; nil until the crash thread has tried.
+    package var walksStacks: Bool? { lock.withLock { _ in unsafe view?.walksStacks } }
+
     /// The questions that the crash thread may ask.
     package var inspection: CodeInspection {
         unsafe CodeInspection(
@@ -86,40 +95,58 @@ package final class CodeInspector: Sendable {
         )
     }
 
-    /// Sets the executable, whose functions are asked about.
+    /// Opens the executable, whose functions are asked about.
     ///
     /// Frames of libraries deny without any question.
     ///
-    /// Called before the first callout runs. Without an executable nothing is known, and nothing is cleared.
+    /// Called before the first callout runs.
     ///
-    /// - Parameters:
-    ///   - capture: Knows where the executable is mapped.
-    ///   - shelf: Where what is read of it is kept; nil if it is not.
-    package func attach(_ capture: CrashCapture, shelf: Shelf?) {
-        guard let addresses = capture.executableAddresses, let path = CrashCapture.executableFile else { return }
-        let image = SymbolImage(
-            path: path,
-            base: addresses.lowerBound,
-            end: addresses.upperBound,
-            buildID: capture.executableBuildID.map(HexDigits.text)
-        )
-        var program = image
-        // Without a build id, another file may have taken its place.
-        if image.buildID != nil, !CrashCapture.executable.isEmpty { program.path = CrashCapture.executable }
+    /// - Parameter shelf: Where what is read of it is kept; nil if it is not.
+    package func open(shelf: Shelf?) {
+        guard let path = CrashCapture.executableFile else { return }
         let file = ProgramFile(path: path)
         // A verdict needs libdw, which takes a tenth of a start to load: `warmUp` does so once the program serves. By then no descriptor may
         // be left, or the root may be another. So a descriptor is kept, and chroot(2) loads it first.
-        if file.hasDebugInformation {
-            file.reserveDescriptor()
-            hf_capture_set_before_root_changes { DebugLibrary.load() }
+        file.reserveDescriptor()
+        // The same goes for libunwind, which the crash thread loads.
+        hf_capture_set_before_root_changes {
+            CrashCapture.awaitCrashThread()
+            DebugLibrary.load()
         }
-        let frames = LockFrames(executable: image, program: file, isStatic: isStatic)
         lock.withLock { _ in
-            unsafe self.frames = frames
-            unsafe self.program = program
             unsafe self.file = file
+            unsafe self.path = CrashCapture.executable
             unsafe self.shelf = shelf
         }
+    }
+
+    /// Takes where the executable is in memory.
+    ///
+    /// Without that nothing is known of it, and nothing is cleared. On the crash thread, before its first question.
+    package func attach(_ view: ProcessView) {
+        lock.withLock { _ in unsafe self.view = view }
+    }
+
+    /// Describes the executable for its readers, once, when the first of them needs it.
+    ///
+    /// The start of the program does not wait for that. With the lock. False if there is no executable.
+    private func describe() -> Bool {
+        if unsafe program != nil { return true }
+        guard let view = unsafe view, let addresses = view.executableAddresses, let file = unsafe file else {
+            return false
+        }
+        let image = SymbolImage(
+            path: file.path,
+            base: addresses.lowerBound,
+            end: addresses.upperBound,
+            buildID: view.executableBuildID.map(HexDigits.text)
+        )
+        unsafe frames = LockFrames(executable: image, program: file, isStatic: isStatic)
+        var program = image
+        // Without a build id, another file may have taken its place.
+        if image.buildID != nil, unsafe !path.isEmpty { program.path = unsafe path }
+        unsafe self.program = program
+        return true
     }
 
     private enum Urgency {
@@ -236,7 +263,7 @@ package final class CodeInspector: Sendable {
     private func prepare(mayLoad: Bool) {
         lock.withLock { _ in
             guard origins.load(ordering: .acquiring) == 0, unsafe !lacksLibrary else { return }
-            guard let program = unsafe program, let file = unsafe file else { return }
+            guard describe(), let program = unsafe program, let file = unsafe file else { return }
             let files = CodeFiles(of: program, from: file)
             unsafe frames?.debug = files.debug
             // Not for the crash thread: the store may be on a disk that does not answer.
@@ -300,7 +327,7 @@ package final class CodeInspector: Sendable {
     /// Called on the crash thread.
     private func uncountedLock(_ programCounters: UnsafeBufferPointer<UInt64>) -> UncountedLock {
         lock.withLock { _ in
-            guard let frames = unsafe frames else { return .unread }
+            guard describe(), let frames = unsafe frames else { return .unread }
             return switch unsafe frames.finding(in: programCounters) {
             case .clear: .none
             case .mayBeHeld: .mayBeHeld

@@ -131,7 +131,7 @@ struct ContainerProbe {
 
 extension CrashCapture {
     /// Puts the control group of this process into records of faults from now on; the rest comes with `describeContainer()`.
-    package func describe(controlGroup: String) {
+    package static func describeControlGroup() {
         var container = ContainerDescription()
         container.controlGroup = controlGroup
         describe(container)
@@ -140,11 +140,11 @@ extension CrashCapture {
     /// Looks for the container and the control group of this process, for records of faults from now on.
     ///
     /// Reads some files: call it once, where nobody waits.
-    package func describeContainer() {
+    package static func describeContainer() {
         describe(ContainerProbe().probe())
     }
 
-    private func describe(_ container: ContainerDescription) {
+    private static func describe(_ container: ContainerDescription) {
         unsafe container.runtime.withCString { runtime in
             unsafe container.id.withCString { id in
                 unsafe container.controlGroup.withCString { group in

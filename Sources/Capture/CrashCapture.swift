@@ -19,8 +19,6 @@ package final class CrashCapture: Sendable {
     package let inheritedSpool: CInt?
     /// Why the spool file could not be made; nil if it was, or if there was no room.
     package let spoolProblem: CrashCaptureError?
-    /// Whether stacks can be walked; if not, nothing is resumed.
-    package let walksStacks: Bool
     /// Written by handlers; read by copying alone.
     private nonisolated(unsafe) let spool: UnsafeRawPointer
     private let spoolSize: Int
@@ -57,6 +55,7 @@ package final class CrashCapture: Sendable {
     ///   - succeeded: Called on the crash thread when the process that stood by was told to serve. Must not allocate or lock.
     ///   - asked: Called on the crash thread when another process wants to know what the tasks do (`CrashCapture.question`), with the number
     ///     of its question.
+    ///   - prepare: Called once on the crash thread, before the first verdict, with what that thread has found.
     /// - Throws: `CrashCaptureError`.
     package init(
         _ configuration: Configuration,
@@ -67,7 +66,8 @@ package final class CrashCapture: Sendable {
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
         succeeded: @escaping @Sendable () -> Void = {},
-        asked: @escaping @Sendable (UInt32) -> Void = { _ in }
+        asked: @escaping @Sendable (UInt32) -> Void = { _ in },
+        prepare: @escaping @Sendable (ProcessView) -> Void = { _ in }
     ) throws(CrashCaptureError) {
         let identity = ProcessIdentity(
             restarts: configuration.restarts,
@@ -83,26 +83,6 @@ package final class CrashCapture: Sendable {
         inheritedSpool = spool.memoryDescriptor
         unsafe self.spool = unsafe UnsafeRawPointer(spool.header)
         spoolSize = spool.size
-        let sampler = unsafe ThreadSampler(
-            spool: spool.header,
-            capturesThreads: configuration.capturesThreads,
-            capturesMemory: configuration.capturesMemory,
-            deadline: Self.nanoseconds(configuration.deadline)
-        )
-        let thread = unsafe CrashThread(
-            spool: spool.header,
-            sampler: sampler,
-            inspection: inspection,
-            decide: decide,
-            mayAbandon: mayAbandon,
-            decideBeforeWalk: decideBeforeWalk,
-            decided: decided,
-            recorded: recorded,
-            succeeded: succeeded,
-            asked: asked
-        )
-
-        walksStacks = thread.walker != nil
         var settings = unsafe HFCaptureConfiguration(
             spool: spool.header,
             spool_size: UInt64(spool.size),
@@ -128,7 +108,30 @@ package final class CrashCapture: Sendable {
         _ = hf_sample_install(configuration.capturesThreads)
         do {
             try Self.prepareThread()
-            try thread.start()
+            let limit = Self.nanoseconds(configuration.deadline)
+            let (capturesThreads, capturesMemory) = (configuration.capturesThreads, configuration.capturesMemory)
+            nonisolated(unsafe) let header = unsafe spool.header
+            try CrashThread.start {
+                let sampler = unsafe ThreadSampler(
+                    spool: header,
+                    capturesThreads: capturesThreads,
+                    capturesMemory: capturesMemory,
+                    deadline: limit
+                )
+                return unsafe CrashThread(
+                    spool: header,
+                    sampler: sampler,
+                    inspection: inspection,
+                    decide: decide,
+                    mayAbandon: mayAbandon,
+                    decideBeforeWalk: decideBeforeWalk,
+                    decided: decided,
+                    recorded: recorded,
+                    succeeded: succeeded,
+                    asked: asked,
+                    prepare: prepare
+                )
+            }
         } catch {
             hf_sample_uninstall()
             hf_capture_withdraw()
@@ -168,26 +171,15 @@ package final class CrashCapture: Sendable {
         return UInt64(min(max(0, seconds), 1 << 33)) * 1_000_000_000 + UInt64(max(0, attoseconds / 1_000_000_000))
     }
 
+    /// Waits for the crash thread, which prepares itself while the program starts: a millisecond, or until it has a processor.
+    ///
+    /// - Returns: Whether it is ready: everything that `prepare` was to do is done.
+    @discardableResult package static func awaitCrashThread() -> Bool { hf_capture_await_ready(10_000_000_000) }
+
     /// Gives the calling thread a guarded alternate signal stack, so that an overflow of its stack is captured.
     package static func prepareThread() throws(CrashCaptureError) {
         let error = hf_capture_prepare_thread()
         guard error == 0 else { throw CrashCaptureError(.thread, Errno(rawValue: error)) }
-    }
-
-    /// Where the executable lies in memory, by the last list of images; nil if none could be listed.
-    package var executableAddresses: Range<UInt64>? { executableImage.map { $0.base..<$0.end } }
-
-    /// The build identifier of the executable in memory; nil when it has none.
-    package var executableBuildID: [UInt8]? {
-        guard var image = executableImage, image.build_id_length > 0 else { return nil }
-        return unsafe withUnsafeBytes(of: &image.build_id) { unsafe Array($0.prefix(Int(image.build_id_length))) }
-    }
-
-    private var executableImage: HFImage? {
-        let header = unsafe spool.assumingMemoryBound(to: HFSpoolHeader.self)
-        guard unsafe header.pointee.image_count > 0 else { return nil }
-        // The executable is the first (dl_iterate_phdr(3)).
-        return unsafe spool.load(fromByteOffset: Int(header.pointee.image_offset), as: HFImage.self)
     }
 
     /// A number that changes when the spool's table of images does.

@@ -8,12 +8,12 @@ internal import SystemPackage
 
 /// The ordinary thread that walks a parked thread's stack and gives the verdict.
 ///
-/// It allocates nothing and takes no lock between a fault and its verdict: the heap may be locked by the thread that faulted. There are two
-/// exceptions: `decide` takes the supervisor's own lock, and `lookForMutex` allocates after the walk has shown that the thread that faulted
-/// does not hold the heap. If the thread blocks all the same, the parked handler's deadline passes, and that is a verdict, too. Protected
-/// by: everything is set before the thread starts, and only the thread uses it.
+/// It allocates nothing and takes no lock between a fault and its verdict: the heap may be locked by the thread that faulted. There are three
+/// exceptions: it prepares itself in the first milliseconds of the process, `decide` takes the supervisor's own lock, and `lookForMutex`
+/// allocates after the walk has shown that the thread that faulted does not hold the heap. If the thread blocks all the same, the parked
+/// handler's deadline passes, and that is a verdict, too. Protected by: only the thread uses it.
 @safe
-final class CrashThread: @unchecked Sendable {
+final class CrashThread {
     let walker: StackWalker?
     private let swiftFailures = FunctionRanges.swiftFailures
     private let errorInMain = FunctionRanges.errorInMain
@@ -44,7 +44,7 @@ final class CrashThread: @unchecked Sendable {
     /// Another process wants to know what the tasks do.
     private let asked: @Sendable (UInt32) -> Void
 
-    /// Prepares the walk: does everything now that takes a lock.
+    /// Prepares the walk.
     init(
         spool: UnsafeMutablePointer<HFSpoolHeader>,
         sampler: ThreadSampler,
@@ -55,7 +55,8 @@ final class CrashThread: @unchecked Sendable {
         decided: @escaping @Sendable (FaultSummary, Decision) -> Void,
         recorded: @escaping @Sendable (UInt32) -> Void,
         succeeded: @escaping @Sendable () -> Void,
-        asked: @escaping @Sendable (UInt32) -> Void
+        asked: @escaping @Sendable (UInt32) -> Void,
+        prepare: @Sendable (ProcessView) -> Void
     ) {
         walker = unsafe StackWalker(spool: spool)
         if walker == nil {
@@ -74,28 +75,53 @@ final class CrashThread: @unchecked Sendable {
         self.succeeded = succeeded
         self.asked = asked
         warmUp()
+        unsafe prepare(ProcessView(spool, walksStacks: walker != nil))
     }
 
+    /// How long the program has the processors for its start, in nanoseconds, unless there is a fault.
+    ///
+    /// The kernel begins a thread on the processor of the one that makes it, although another is idle (in a virtual machine, kernel/sched/,
+    /// vcpu_is_preempted): the start would wait for 1.3 ms.
+    private static var startTime: UInt64 { 5_000_000 }
+
     /// Starts the thread; it runs until the process ends, or until capture is withdrawn.
-    func start() throws(CrashCaptureError) {
+    ///
+    /// Does not wait for it: the program goes on with its start meanwhile. A fault waits.
+    ///
+    /// - Parameter make: Makes what runs on the thread, on the thread.
+    /// - Throws: `CrashCaptureError`.
+    static func start(_ make: @escaping @Sendable () -> CrashThread) throws(CrashCaptureError) {
+        // By then no descriptor may be left, and the dynamic linker needs one at a time.
+        let spare = SpareDescriptor()
+        hf_capture_expect_decider()
         do {
-            try DetachedThread.start(name: "holdfast-crash") { [self] in
+            // One that came before the thread is known would wait for itself.
+            try DetachedThread.start(name: "holdfast-crash", withoutFaultSignals: true) {
                 hf_capture_become_decider()
-                run()
+                hf_signal_unblock_faults()
+                let begins = hf_capture_await_start(startTime)
+                spare.free()
+                if begins {
+                    let thread = make()
+                    hf_capture_note_ready()
+                    thread.run()
+                }
                 hf_capture_stop_deciding()
             }
         } catch {
+            hf_capture_stop_deciding()
             throw CrashCaptureError(.thread, error)
         }
-        // A fault before the thread has declared itself would find nobody to decide.
-        while !hf_capture_has_decider() { sched_yield() }
     }
 
-    /// Does everything once, while nobody is parked: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look
-    /// types up at first use, which allocates.
+    /// Does everything once: libunwind's first walk sets itself up under a lock of its own, and -Onone builds look types up at first use,
+    /// which allocates.
+    ///
+    /// A thread that is parked meanwhile may hold such a lock, or the heap: then its deadline passes.
     private func warmUp() {
         isWarmingUp = true
         defer { isWarmingUp = false }
+        hf_context_warm_up()
         let record = UnsafeMutablePointer<HFRecord>.allocate(capacity: 1)
         unsafe UnsafeMutableRawPointer(record).initializeMemory(
             as: UInt8.self,

@@ -72,7 +72,7 @@ internal import Symbolication
 
 /// The addresses of a list of functions that other images export.
 ///
-/// Looked up once at install: the loader's lock may be held when a fault is judged.
+/// Looked up once: the loader's lock may be held when a fault is judged.
 @safe
 struct FunctionRanges {
     /// Starts and ends, one after the other, never freed: in -Onone builds, going through an array would allocate.

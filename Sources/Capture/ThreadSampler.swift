@@ -108,11 +108,11 @@ final class ThreadSampler {
             let context = unsafe UnsafeMutablePointer<ucontext_t>(bitPattern: UInt(record.pointee.context))
         else { return }
         let begin = hf_async_monotonic_nanoseconds()
-        hf_async_suspend_sampling()
+        hf_async_ask_nobody(true)
         _ = oldestSnapshot()
         _ = unsafe take(record, slot: 0, .together, begin: begin, snapshot: index, walker)
         _ = unsafe take(record, slot: 0, .oneByOne, begin: begin, snapshot: index, walker)
-        hf_async_continue_sampling()
+        hf_async_ask_nobody(false)
         let snapshot = unsafe threadSnapshot(index)
         _ = unsafe keepFrames(of: context, in: threadEntry(snapshot, 0), walker)
         unsafe snapshot.pointee.fault_number = 0

@@ -66,7 +66,7 @@ extension EventHost {
         /// Each fault that is resumed has one line: what, in which function and line, in which item, and its report.
         public var logger = JournalLogHandler.standard(
             label: "holdfast",
-            journal: ProcessEnvironment.values["JOURNAL_STREAM"]
+            journal: ProcessEnvironment.value(of: "JOURNAL_STREAM")
         )
         /// Settings that few programs change.
         public var advanced = Advanced()

@@ -32,7 +32,7 @@ extension EventHost {
         if let obstacle = Self.obstacle(
             configuration,
             CrashCapture.obstacleToResuming.map { "\($0)" },
-            walksStacks: capture.walksStacks
+            walksStacks: true
         ) {
             warnings.append(obstacle)
         }
@@ -45,6 +45,16 @@ extension EventHost {
             )
         }
         return warnings
+    }
+
+    /// Warns if libunwind is not there, which the crash thread has found out meanwhile.
+    ///
+    /// Called on the report writer's thread.
+    nonisolated static func warnIfNoStackIsWalked(_ inspector: CodeInspector, _ configuration: Configuration) {
+        guard inspector.walksStacks == false, let warning = obstacle(configuration, nil, walksStacks: false) else {
+            return
+        }
+        configuration.logger.warning("\(warning)")
     }
 
     /// Why nothing will be resumed although the configuration wants it, with what to do; nil if faults can be resumed.

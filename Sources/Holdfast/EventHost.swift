@@ -164,10 +164,9 @@ public final class EventHost {
         signalWarden = SignalWarden(patience: configuration.advanced.signalPatience, logger: configuration.logger)
         let store = storePlace.store
         try Self.open(storePlace, storeHealth, configuration)
-        let group = CrashCapture.controlGroup
         let past = PastFaults(
             store: store,
-            instance: Self.instance(configuration, controlGroup: group),
+            instance: Self.instance(configuration, controlGroup: CrashCapture.controlGroup),
             isRestarted: history.restarts > 0
         )
         for fault in past.ofPredecessor { history.add(fault) }
@@ -198,6 +197,10 @@ public final class EventHost {
             trusting: configuration.recoveryPolicy,
             deadline: configuration.advanced.verdictDeadline
         )
+        inspector.open(
+            shelf: storePlace.problem == nil
+                ? CodeInspector.Shelf(get: store.kept(_:limit:), put: { [store] in store.keep($1, as: $0) }) : nil
+        )
         var settings = CrashCapture.Configuration(
             spoolFolder: store.spoolPath.string,
             deadline: configuration.advanced.verdictDeadline,
@@ -226,21 +229,20 @@ public final class EventHost {
                 decided: sink.decided(fault:decision:),
                 recorded: sink.recorded(slot:),
                 succeeded: sink.succeeded,
-                asked: sink.asked(number:)
+                asked: sink.asked(number:),
+                prepare: { [supervisor, inspector] view in
+                    CrashCapture.describeControlGroup()
+                    supervisor.warmUp()
+                    inspector.attach(view)
+                }
             )
         } catch {
             throw EventHostError(error)
         }
-        capture.describe(controlGroup: group)
         // Nobody else's child: an environment that was inherited counts no restarts.
         if history.restarts > 0, let holder = environment[CrashCapture.memoryHolderVariable].flatMap({ CInt($0) }) {
             capture.setMemoryHolder(holder)
         }
-        inspector.attach(
-            capture,
-            shelf: storePlace.problem == nil
-                ? CodeInspector.Shelf(get: store.kept(_:limit:), put: { [store] in store.keep($1, as: $0) }) : nil
-        )
         teller = FaultTeller(capture: capture, health: storeHealth, logger: configuration.logger)
         let isRestarted = history.restarts > 0
         writer = ReportWriter(
@@ -254,9 +256,11 @@ public final class EventHost {
                 inspector.giveWay(atMost: .milliseconds(100))
                 stallWatch.start(logger: configuration.logger)
             },
-            prepare: { [capture, inspector] in
+            prepare: { [inspector] in
                 // On the writer's thread: nobody waits for these files.
-                capture.describeContainer()
+                CrashCapture.awaitCrashThread()
+                if !isRestarted { Self.warnIfNoStackIsWalked(inspector, configuration) }
+                CrashCapture.describeContainer()
                 inspector.warmUp(logger: isRestarted ? nil : configuration.logger)
                 TaskPool.expect(slowFaults: false)
             },

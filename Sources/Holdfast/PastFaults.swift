@@ -22,7 +22,7 @@ struct PastFaults {
     ///   - store: The store.
     ///   - instance: The program instance of this process: others have counts of their own.
     ///   - isRestarted: Whether it was restarted in place.
-    init(store: ReportStore, instance: ProgramInstance, isRestarted: Bool) {
+    init(store: ReportStore, instance: @autoclosure () -> ProgramInstance, isRestarted: Bool) {
         let executable = CrashCapture.executable
         let name = executable.split(separator: "/").last.map(String.init) ?? executable
         let pid = getpid()
@@ -37,8 +37,9 @@ struct PastFaults {
             )
             : RecentFaults.find(in: store, processName: name, executable: executable, withinSeconds: Self.seconds)
         // A forked child's fault does not end the program. A process that is alive is not a predecessor.
+        let instance = recent.isEmpty ? nil : instance()
         let own = recent.filter {
-            !$0.isForkedChild && $0.instance.mayBe(instance) && !CrashCapture.isAlive(pid: $0.pid)
+            !$0.isForkedChild && instance.map($0.instance.mayBe) == true && !CrashCapture.isAlive(pid: $0.pid)
         }
         all = own.map(PastFault.init)
         let last = own.filter { $0.pid == Int(pid) }.map(\.processStart).max()

@@ -15,6 +15,9 @@ enum ProcessEnvironment {
         return entries
     }
 
+    /// The value of a variable; nil if it is not set.
+    static func value(of key: String) -> String? { unsafe getenv(key).map { unsafe String(cString: $0) } }
+
     /// By key, for those that are UTF-8.
     static var values: [String: String] {
         var values: [String: String] = [:]

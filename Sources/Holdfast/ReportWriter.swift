@@ -237,7 +237,7 @@ final class ReportWriter: Sendable {
             } else if failedTries == 0 {
                 waitForWork(batch)
             } else if failedTries > Self.promptTries {
-                wake.wait(atMost: .seconds(60))
+                DetachedThread.rest { wake.wait(atMost: .seconds(60)) }
             }
             // If there is one processor, the scheduler may choose this thread before the one that faulted (measured: 2 to 5 ms until the
             // next callout instead of 0.1 ms). That one goes on in less.
@@ -259,9 +259,9 @@ final class ReportWriter: Sendable {
     private static let symbolTime: Int64 = 10_000_000_000
 
     private func waitForWork(_ batch: ReportBatch) {
-        guard batch.hasSymbols else { return wake.wait() }
+        guard batch.hasSymbols else { return DetachedThread.rest { wake.wait() } }
         let end = MonotonicClock.nanoseconds + Self.symbolTime
-        wake.wait(atMost: .nanoseconds(Self.symbolTime))
+        DetachedThread.rest { wake.wait(atMost: .nanoseconds(Self.symbolTime)) }
         // A record that has come just now waits a moment.
         guard MonotonicClock.nanoseconds >= end else { return }
         batch.forgetSymbols()

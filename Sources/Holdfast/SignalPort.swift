@@ -14,7 +14,8 @@ final class SignalPort {
     private var waiting: [(SignalHandler, SignalEvent)] = []
     /// Nil until it is attached.
     private(set) var port: HostRunLoop.PortSource?
-    private var discarded: Set<CInt> = []
+    /// As bits.
+    private var discarded: UInt64 = 0
     /// The handlers that run, the innermost last, each with the number of runs: one may run the loop.
     private var running: [(handler: SignalHandler, nesting: Int)] = []
     /// The handlers that faulted, and that nobody has seen to yet.
@@ -43,7 +44,7 @@ final class SignalPort {
 
     /// The signals that a restart holds back for the next process, as bits.
     var heldSignals: UInt64 {
-        discarded.union(handlers.keys).reduce(0) { $0 | 1 << UInt64($1 - 1) }
+        handlers.keys.reduce(discarded) { $0 | Self.bit(of: $1) }
     }
 
     func observe(
@@ -70,16 +71,18 @@ final class SignalPort {
     /// Lets a signal do nothing while nobody observes it.
     func discard(_ signal: CInt) throws(CrashCaptureError) {
         try SignalEvents.discard(signal)
-        discarded.insert(signal)
+        discarded |= Self.bit(of: signal)
     }
+
+    private static func bit(of signal: CInt) -> UInt64 { 1 << UInt64(signal - 1) }
 
     /// Gives all signals back.
     func close() {
         for signal in Array(handlers.keys) {
             for handler in handlers[signal] ?? [] { handler.observation.invalidate() }
         }
-        for signal in discarded { SignalEvents.restore(signal) }
-        discarded = []
+        for signal in CInt(1)...64 where discarded & Self.bit(of: signal) != 0 { SignalEvents.restore(signal) }
+        discarded = 0
         port?.invalidate()
         waiting = []
     }

@@ -67,7 +67,7 @@ final class SignalWarden: @unchecked Sendable {
         guard !isWatching.exchange(true, ordering: .relaxed) else { return }
         // Without the thread, signals wait: no reason not to start.
         try? DetachedThread.start(name: "holdfast-signals") { [self] in
-            end.wait(atMost: patience)
+            DetachedThread.rest { end.wait(atMost: patience) }
             // Who runs the loop without the host's help serves signals, too.
             guard HostRunLoop.main.passCount == 0, isAwaited else { return }
             logger.error(

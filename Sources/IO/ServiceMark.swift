@@ -42,7 +42,7 @@ final class ServiceMark {
 
     private static func makeObject() throws(Errno) -> CInt {
         // The overlay has no memfd_create(2). Closed on exec by shm_open(3).
-        let name = "/holdfast-io-\(getpid())"
+        let name = "/holdfast-io-\(Int(getpid()))"
         // Of a process that ended before it had unlinked its own.
         unsafe shm_unlink(name)
         let descriptor = try SystemCall.checked { unsafe shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0o600) }

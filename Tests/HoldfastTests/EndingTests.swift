@@ -121,6 +121,17 @@ import Testing
         #expect(FileManager.default.contents(atPath: path).map { Array($0) } == file)
     }
 
+    /// What the crash thread does once allocates, and it may not have done it yet.
+    @Test func `A fault in malloc right after the start has a report with its stack`() throws {
+        let run = try HostRun("ending", "early-lock")
+        #expect(try run.lines() == ["restarted"])
+        #expect(try run.process.wait() == .exited(0))
+        let report = try run.store.onlyReport()
+        let functions = report.thread.frames.compactMap(\.function)
+        // Its stack is one by frame pointers, if the thread had to wait for the heap: then a frame without one is missing.
+        #expect(functions.contains { $0.contains("Hazard.commit") }, "\(functions)")
+    }
+
     @Test(.enabled(if: SentFaultTests.hasNamespaces, "needs user namespaces"))
     func `A fault is resumed in another root, which has no libdw`() throws {
         let run = try HostRun("ending", "another-root", prefix: SentFaultTests.unshare)

@@ -87,8 +87,8 @@ import Testing
     func `Of two hundred threads as many are there as have room, and the others are counted`(fault: String) throws {
         let report = try #require(Self.run("many", fault).reports.first)
         #expect(report.otherThreads.count == 64)
-        // The report writer is one of them; libraries may have threads of their own.
-        #expect((137...140).contains(report.threadsOmitted), "\(report.threadsOmitted)")
+        // Libraries may have threads of their own, and the report writer is one of them unless it waits for work.
+        #expect((136...140).contains(report.threadsOmitted), "\(report.threadsOmitted)")
         let walked = report.otherThreads.filter { Self.names($0, "wait()") }
         #expect(walked.count >= (fault == "wild-pointer" ? 60 : 1))
     }

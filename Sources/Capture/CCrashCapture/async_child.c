@@ -58,7 +58,7 @@ void hf_async_record_child(int signal, const siginfo_t *info, void *context) {
     }
     HFRecord record;
     hf_async_fill_record(&record, &mirror->header, signal, info, context, 0);
-    hf_async_walk_frame_pointers(&record, context);
+    hf_async_walk_frame_pointers(&record, context, (HFImageList){mirror->images, mirror->header.image_count});
     record.facts |= HF_FACT_FORKED_CHILD;
     record.verdict = HF_VERDICT_TERMINATE;
     record.state = HF_SLOT_DECIDED;

@@ -69,14 +69,22 @@ static uint32_t capture(int signal, const siginfo_t *info, void *context, uint64
     if (!has_room) {
         hf_capture_add_facts(*record, HF_FACT_NO_ROOM);
     }
-    // Nobody can decide about a fault of the deciding thread, nor before that thread exists.
+    HFImageList images = {
+        (const HFImage *)(const void *)((const char *)spool + spool->image_offset),
+        __atomic_load_n(&spool->image_count, __ATOMIC_ACQUIRE),
+    };
+    // Nobody can decide about a fault of the deciding thread, nor before that thread is announced.
     if (atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire) == 0 ||
         ((*record)->facts & HF_FACT_CAPTURE_THREAD) != 0) {
-        hf_async_walk_frame_pointers(*record, context);
+        hf_async_walk_frame_pointers(*record, context, images);
         hf_async_keep_context(hf_async_claim_context((*record)->number));
         hf_async_complete_context((*record)->number);
         __atomic_store_n(&(*record)->verdict, verdict, __ATOMIC_RELEASE);
         return verdict;
+    }
+    // The deciding thread still prepares itself, which may take a lock that this thread holds: then nobody walks this stack.
+    if (!hf_async_is_decider_ready()) {
+        hf_async_walk_frame_pointers(*record, context, images);
     }
     return hf_async_park(*record);
 }

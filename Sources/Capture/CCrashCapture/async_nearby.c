@@ -7,11 +7,47 @@
 #include <ucontext.h>
 
 // It skips functions that keep no frame pointer, so no verdict may rely on it. For a report it is better than nothing.
-void hf_async_walk_frame_pointers(HFRecord *record, const void *context) {
+/// Whether an address lies in a program or a library.
+static bool is_in_image(uint64_t address, HFImageList list) {
+    for (uint32_t i = 0; i < list.count && i < HF_MAXIMUM_IMAGES; i += 1) {
+        if (address >= list.images[i].base && address < list.images[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Whether a frame pointer points to another one, further out, and to a return address.
+static bool is_frame(uint64_t frame, HFImageList list) {
+    uint64_t words[2] = {0, 0};
+    return frame % sizeof *words == 0 && hf_async_read_memory(frame, words, sizeof words) == sizeof words &&
+           (words[0] == 0 || words[0] > frame) && is_in_image(words[1], list);
+}
+
+/// The innermost frame that has a frame pointer. The C library's functions use the register for something else.
+static uint64_t first_frame(const ucontext_t *registers, HFImageList list) {
+    uint64_t frame = (uint64_t)registers->uc_mcontext.gregs[REG_RBP];
+    uint64_t stack = (uint64_t)registers->uc_mcontext.gregs[REG_RSP];
+    uint64_t words[128];
+    if (is_frame(frame, list) || stack % sizeof *words != 0) {
+        return frame;
+    }
+    size_t count = hf_async_read_memory(stack, words, sizeof words) / sizeof *words;
+    for (size_t i = 0; i + 1 < count; i += 1) {
+        uint64_t place = stack + i * sizeof *words;
+        if (words[i] > place && words[i] - place < 1 << 20 && is_frame(place, list) &&
+            is_frame(words[i], list)) {
+            return place;
+        }
+    }
+    return frame;
+}
+
+void hf_async_walk_frame_pointers(HFRecord *record, const void *context, HFImageList list) {
     const ucontext_t *registers = context;
     record->frames[0] = (uint64_t)registers->uc_mcontext.gregs[REG_RIP];
     uint32_t count = 1;
-    uint64_t frame = (uint64_t)registers->uc_mcontext.gregs[REG_RBP];
+    uint64_t frame = first_frame(registers, list);
     while (count < HF_MAXIMUM_HEAD_FRAMES && frame % sizeof(uint64_t) == 0) {
         // System V AMD64 ABI, figure 3.3: the caller's frame pointer, then the return address.
         uint64_t words[2] = {0, 0};

@@ -362,6 +362,10 @@ bool hf_async_interrupt_thread(uint64_t deadline) {
 
 // MARK: Around a restart
 
+void hf_async_ask_nobody(bool nobody) {
+    atomic_fetch_add_explicit(&hf_sample_state.suspended, nobody ? 1 : -1, memory_order_seq_cst);
+}
+
 void hf_async_suspend_sampling(void) {
     atomic_fetch_add_explicit(&hf_sample_state.suspended, 1, memory_order_seq_cst);
     // Sending takes microseconds: a thread that takes longer is stopped, or is this very thread.

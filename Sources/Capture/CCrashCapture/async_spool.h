@@ -21,6 +21,11 @@ void hf_make_spool_copy(void);
 /// Makes the copy anew, because the spool's description has changed.
 void hf_copy_spool(void);
 
+/// Makes the copy before fork(2), and holds it until that is over. Ordinary code.
+void hf_before_fork(void);
+void hf_after_fork(void);
+void hf_after_fork_in_child(void);
+
 /// Leaves the descriptor of a spool in memory open across execve(2), or not. Safe to call from a signal handler.
 void hf_async_hand_spool_over(bool hands_over);
 

@@ -72,7 +72,7 @@ typedef struct HFCaptureState {
     _Atomic(uint32_t) fault_count;
     /// The actions that stood before ours, in the order of hf_async_fault_signals.
     struct sigaction previous[HF_REPORTED_SIGNAL_COUNT];
-    /// The thread id of the deciding thread, 0 until there is one.
+    /// The thread id of the deciding thread, 0 until there is one, and -1 while it does not run yet.
     _Atomic(int32_t) decider;
     /// What is done when no verdict comes: HF_VERDICT_RESTART or HF_VERDICT_TERMINATE.
     _Atomic(uint32_t) verdict_without_decision;
@@ -148,9 +148,15 @@ void hf_async_fill_record(
 /// Fills in what a verdict needs, in a record that belongs to no spool. Safe to call from a signal handler.
 void hf_async_outline_record(HFRecord *record, int signal, const siginfo_t *info, void *context);
 
+/// The images of the process.
+typedef struct HFImageList {
+    const HFImage *images;
+    uint32_t count;
+} HFImageList;
+
 /// Follows frame pointers from a context into a record, for a fault that no other thread walks. Each is read with care, so a broken chain
 /// only ends the walk. Safe to call from a signal handler.
-void hf_async_walk_frame_pointers(HFRecord *record, const void *context);
+void hf_async_walk_frame_pointers(HFRecord *record, const void *context, HFImageList list);
 
 /// Leaves a record of this fault of a forked child in a spool file of its own. Safe to call from a signal handler.
 void hf_async_record_child(int signal, const siginfo_t *info, void *context);

@@ -94,6 +94,53 @@ bool hf_async_is_deaf(int32_t thread) {
     return (state != NULL && *state == 'D') || (has_sample_signal(text, "SigBlk") && has_sample_signal(text, "SigPnd"));
 }
 
+// MARK: Holdfast's own threads
+
+enum { most_own_threads = 32 };
+
+typedef struct OwnThread {
+    /// 0 for none, -1 for one that comes.
+    _Atomic(int32_t) id;
+    _Atomic(bool) rests;
+} OwnThread;
+
+static OwnThread own_threads[most_own_threads];
+static _Thread_local OwnThread *own_thread __attribute__((tls_model("initial-exec")));
+
+void hf_own_thread_begin(void) {
+    for (int i = 0; i < most_own_threads && own_thread == NULL; i += 1) {
+        int32_t none = 0;
+        if (atomic_compare_exchange_strong(&own_threads[i].id, &none, -1)) {
+            own_thread = &own_threads[i];
+            atomic_store(&own_thread->rests, false);
+            atomic_store(&own_thread->id, (int32_t)HF_SYSCALL0(SYS_gettid));
+        }
+    }
+}
+
+void hf_own_thread_end(void) {
+    if (own_thread != NULL) {
+        atomic_store(&own_thread->id, 0);
+        own_thread = NULL;
+    }
+}
+
+void hf_own_thread_rests(bool rests) {
+    if (own_thread != NULL) {
+        atomic_store_explicit(&own_thread->rests, rests, memory_order_relaxed);
+    }
+}
+
+/// Whether a thread is one of Holdfast's own that waits for work: then it has nothing to tell.
+static bool is_resting(int32_t thread) {
+    for (int i = 0; i < most_own_threads; i += 1) {
+        if (atomic_load_explicit(&own_threads[i].id, memory_order_acquire) == thread) {
+            return atomic_load_explicit(&own_threads[i].rests, memory_order_relaxed);
+        }
+    }
+    return false;
+}
+
 // MARK: The list
 
 static void add_thread(HFThreadSnapshot *snapshot, int32_t thread) {
@@ -122,7 +169,7 @@ static bool read_list(int descriptor, HFThreadSnapshot *snapshot, int32_t except
         int32_t thread = hf_async_number_of(name);
         if (thread == self) {
             has_self = true;
-        } else if (thread > 0 && thread != except) {
+        } else if (thread > 0 && thread != except && !is_resting(thread)) {
             add_thread(snapshot, thread);
         }
     }

@@ -22,6 +22,12 @@ static _Atomic(uint32_t) restart;
 enum { no_restart, restart_wanted, restart_begun, restart_failed };
 /// Set when the deciding thread is to end.
 static _Atomic(bool) withdrawn;
+/// In place of the deciding thread's id, until it runs.
+enum { decider_comes = -1 };
+/// 1 once the deciding thread has done everything once; who waits for that sleeps on it (futex(2)).
+static _Atomic(uint32_t) readiness;
+/// What `pending` was when that thread was announced.
+static uint32_t pending_at_start;
 
 static void notify_decider(void) {
     atomic_fetch_add_explicit(&pending, 1, memory_order_release);
@@ -88,6 +94,40 @@ void hf_capture_become_decider(void) {
     atomic_store_explicit(&hf_capture_state.decider, (int32_t)HF_SYSCALL0(SYS_gettid), memory_order_release);
 }
 
+void hf_capture_expect_decider(void) {
+    atomic_store_explicit(&readiness, 0, memory_order_relaxed);
+    pending_at_start = atomic_load_explicit(&pending, memory_order_relaxed);
+    atomic_store_explicit(&hf_capture_state.decider, decider_comes, memory_order_release);
+}
+
+bool hf_capture_await_start(uint64_t nanoseconds) {
+    uint64_t until = hf_async_monotonic_nanoseconds() + nanoseconds;
+    while (atomic_load_explicit(&pending, memory_order_acquire) == pending_at_start &&
+           hf_async_sleep_while(&pending, pending_at_start, until)) {
+    }
+    return !atomic_load_explicit(&withdrawn, memory_order_acquire);
+}
+
+void hf_capture_note_ready(void) {
+    atomic_store_explicit(&readiness, 1, memory_order_release);
+    hf_async_wake(&readiness);
+}
+
+bool hf_async_is_decider_ready(void) { return atomic_load_explicit(&readiness, memory_order_acquire) != 0; }
+
+bool hf_capture_await_ready(uint64_t nanoseconds) {
+    int32_t decider = hf_capture_decider();
+    if (decider == 0 || decider == (int32_t)HF_SYSCALL0(SYS_gettid) || hf_async_is_decider_ready()) {
+        return hf_async_is_decider_ready();
+    }
+    // It waits no longer for the start of the program.
+    notify_decider();
+    uint64_t until = hf_async_monotonic_nanoseconds() + nanoseconds;
+    while (!hf_async_is_decider_ready() && hf_async_sleep_while(&readiness, 0, until)) {
+    }
+    return hf_async_is_decider_ready();
+}
+
 void hf_capture_stop_deciding(void) { atomic_store_explicit(&hf_capture_state.decider, 0, memory_order_release); }
 
 int32_t hf_capture_decider(void) { return atomic_load_explicit(&hf_capture_state.decider, memory_order_acquire); }
@@ -109,6 +149,9 @@ static bool note_decider(HFRecord *record, uint64_t deadline) {
     decider.id = hf_capture_decider();
     decider.kernel_state = 0;
     decider.system_call = -1;
+    if (decider.id == decider_comes) {
+        return true;
+    }
     hf_async_describe_thread(&decider);
     record->decider_state = (uint16_t)decider.kernel_state;
     record->decider_system_call = (int16_t)decider.system_call;

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+/// Whether the deciding thread has done everything once. Safe to call from a signal handler.
+bool hf_async_is_decider_ready(void);
+
 /// Parks the thread until there is a verdict on its fault, and returns the verdict.
 ///
 /// The deciding thread gives it, within the deadline. If that thread is only slow, and not blocked by a lock, the deadline is extended

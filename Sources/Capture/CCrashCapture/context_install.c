@@ -117,12 +117,19 @@ void hf_context_install(HFSpoolHeader *spool) {
         return;
     }
     HFContextSection *section = section_of(spool);
-    // Touched now, so that the first fault does not wait for the pages.
-    for (size_t i = 0; i < sizeof(HFSnapshot); i += 4096) {
-        ((volatile char *)&section->snapshots[0])[i] = 0;
-    }
     hf_async_set_context(section);
     hf_loop_events_provide(section->rings, HF_RING_COUNT);
+}
+
+void hf_context_warm_up(void) {
+    HFContextSection *section = hf_async_context();
+    if (section == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(HFSnapshot); i += 4096) {
+        // Adds nothing: the snapshot may be in use.
+        __atomic_fetch_or((char *)&section->snapshots[0] + i, 0, __ATOMIC_RELAXED);
+    }
 }
 
 void hf_context_forget(void) {

@@ -119,6 +119,7 @@ static void mark_process(void) {
 }
 
 static void begin_in_child(void) {
+    hf_after_fork_in_child();
     // The context lies in the spool file, which is not the child's.
     hf_context_forget();
     if (hf_capture_state.configuration.spool_descriptor >= 0) {
@@ -139,7 +140,7 @@ static void prepare_for_fork(void) {
     static bool is_registered;
     if (!is_registered) {
         is_registered = true;
-        pthread_atfork(hf_copy_spool, NULL, begin_in_child);
+        pthread_atfork(hf_before_fork, hf_after_fork, begin_in_child);
     }
 }
 
@@ -159,6 +160,8 @@ int hf_capture_install(const HFCaptureConfiguration *configuration) {
     hf_async_note_spool();
     resolve_runtime();
     hf_context_install(spool);
+    // The crash thread lists them again, with what it loads itself. A fault before that, or a child, has these.
+    hf_loaded_images_snapshot(spool, NULL, spool->image_capacity);
     hf_make_spool_copy();
     prepare_for_fork();
     // Opened now, because a process that faults may have no descriptor left, or no proc(5).

@@ -70,7 +70,8 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *argument) {
     if (snapshot->count == snapshot->capacity) {
         return 1;
     }
-    HFLoadedImage *image = &snapshot->images[snapshot->count];
+    HFLoadedImage unwanted;
+    HFLoadedImage *image = snapshot->images != NULL ? &snapshot->images[snapshot->count] : &unwanted;
     HFImage *entry = &snapshot->table[snapshot->count];
     memset(image, 0, sizeof *image);
     memset(entry, 0, sizeof *entry);

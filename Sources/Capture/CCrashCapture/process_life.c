@@ -34,7 +34,8 @@ static _Atomic(void (*)(void)) before_root_changes;
 
 void hf_capture_set_before_root_changes(void (*action)(void)) { atomic_store(&before_root_changes, action); }
 
-/// Loads libdw first: below another root the dynamic linker does not find it. Who changes the root by setns(2) or unshare(2) does without.
+/// Loads libunwind and libdw first: below another root the dynamic linker does not find them. Who changes the root by setns(2) or unshare(2)
+/// in the first milliseconds does without.
 int chroot(const char *path) {
     void (*action)(void) = atomic_load(&before_root_changes);
     // Not in a forked child, where another thread's locks stay held.

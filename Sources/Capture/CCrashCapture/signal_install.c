@@ -236,9 +236,9 @@ void hf_signal_end_by(int signal) { hf_async_end_by_order(signal); }
 
 void hf_signal_release(uint64_t signals) { change_mask(SIG_UNBLOCK, signals); }
 
-uint64_t hf_signal_block_for_service(void) {
+uint64_t hf_signal_block_for_service(bool with_faults) {
     uint64_t signals = ~0ULL;
-    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT && !with_faults; i += 1) {
         signals &= ~bit(hf_async_fault_signals[i]);
     }
     // Swift's backtracer suspends threads by these (CrashHandlerLinux.cpp); the C library uses 32 and 33.
@@ -246,6 +246,14 @@ uint64_t hf_signal_block_for_service(void) {
     // All threads are sampled.
     signals &= ~bit(HF_SAMPLE_SIGNAL);
     return change_mask(SIG_BLOCK, signals);
+}
+
+void hf_signal_unblock_faults(void) {
+    uint64_t signals = 0;
+    for (int i = 0; i < HF_FAULT_SIGNAL_COUNT; i += 1) {
+        signals |= bit(hf_async_fault_signals[i]);
+    }
+    change_mask(SIG_UNBLOCK, signals);
 }
 
 void hf_signal_set_mask(uint64_t mask) { change_mask(SIG_SETMASK, mask); }

@@ -8,6 +8,7 @@
 #include "crash_context.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,7 +36,10 @@ int hf_capture_make_memory_spool(uint64_t size) {
 
 // MARK: The copy
 
-void hf_copy_spool(void) {
+/// Held while the copy is made, and while this process forks: the child has a whole copy.
+static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
+
+static void copy_spool(void) {
     HFForkMirror *mirror = hf_capture_state.fork_mirror;
     // A child that forks has its own copy already.
     if (mirror == NULL || hf_capture_state.pid != hf_async_process()) {
@@ -57,6 +61,28 @@ void hf_copy_spool(void) {
     }
     memcpy(mirror->images, (const char *)spool + spool->image_offset, count * sizeof(HFImage));
 }
+
+void hf_copy_spool(void) {
+    pthread_mutex_lock(&copying);
+    copy_spool();
+    pthread_mutex_unlock(&copying);
+}
+
+/// How long a fork waits for a crash thread that prepares itself, in nanoseconds: 1 ms without others.
+static const uint64_t patience = 100 * 1000 * 1000;
+
+void hf_before_fork(void) {
+    // The copy lacks what that thread adds, and a child would never get back a lock of the loader's.
+    if (hf_capture_state.pid == hf_async_process()) {
+        hf_capture_await_ready(patience);
+    }
+    pthread_mutex_lock(&copying);
+    copy_spool();
+}
+
+void hf_after_fork(void) { pthread_mutex_unlock(&copying); }
+
+void hf_after_fork_in_child(void) { pthread_mutex_init(&copying, NULL); }
 
 void hf_make_spool_copy(void) {
     const char *folder = hf_capture_state.configuration.spool_folder;

@@ -211,7 +211,7 @@ struct AwaitChain {
 
     // MARK: Rehearsal
 
-    /// Does everything once, with contexts that are made up, while nobody is parked.
+    /// Does everything once, with contexts that are made up.
     func warmUp(_ record: UnsafeMutablePointer<HFRecord>, with walker: StackWalker) {
         let count = 64
         let words = UnsafeMutablePointer<UInt64>.allocate(capacity: count)

@@ -24,7 +24,10 @@ package final class Supervisor: Sendable {
     let rule: VerdictRule
     /// The policies of items: those that have none are judged by the rule's.
     package let policies: RecoveryPolicyTable
-    private let hasQuarantine: Bool
+    private let budget: FaultBudget
+    /// When an item is taken out of its loop; nil for never.
+    private let quarantine: QuarantinePolicy?
+    private var hasQuarantine: Bool { quarantine != nil }
     private let start = HostRunLoop.Instant.now
     private let event: EventDescriptor
     private let resumed = Atomic<Int>(0)
@@ -51,10 +54,10 @@ package final class Supervisor: Sendable {
     ) throws(Errno) {
         self.rule = rule
         self.policies = policies
-        hasQuarantine = quarantine != nil
+        self.budget = budget
+        self.quarantine = quarantine
         state = Mutex(Self.initialState(budget, quarantine))
         event = try EventDescriptor()
-        warmUp(budget, quarantine)
     }
 
     private static func initialState(
@@ -71,9 +74,9 @@ package final class Supervisor: Sendable {
 
     /// Takes every way that a verdict may take.
     ///
-    /// -Onone builds look types up at first use, which allocates: not while somebody is parked. On a state of its own, so
-    /// that nothing is spent.
-    private func warmUp(_ budget: FaultBudget, _ quarantine: QuarantinePolicy?) {
+    /// On the crash thread, before the first verdict: -Onone builds look types up at first use, which allocates. What spends
+    /// something has a state of its own.
+    package func warmUp() {
         _ = decide(FaultSummary(signal: 0, code: 1, hasRecoveryPoint: false))
         _ = mayAbandon(Self.madeUpOverdue)
         _ = decideBeforeWalk(Self.madeUpFault)

@@ -125,7 +125,8 @@ final class BoundaryDeadlines: Sendable {
             }
             for limit in due { reach(limit) }
             // What is due by now is at once.
-            if due.isEmpty { wake.wait(atMost: .nanoseconds(min(next - now, 1 << 30) * Self.tick)) }
+            let limit = Duration.nanoseconds(min(next - now, 1 << 30) * Self.tick)
+            if due.isEmpty { DetachedThread.rest { wake.wait(atMost: limit) } }
         }
     }
 

@@ -71,7 +71,7 @@ final class TaskCanceller: Sendable {
             if isDone { return }
             if needsThread { startThread() }
             guard let boundary else {
-                work.wait()
+                DetachedThread.rest { work.wait() }
                 continue
             }
             boundary.cancel()

@@ -63,7 +63,7 @@ package struct ThreadSnapshot: Sendable, Hashable {
     package struct Thread: Sendable, Hashable {
         /// What is known of a thread's stack.
         package enum Outcome: Sendable {
-            /// It was not asked.
+            /// It was not asked: it had ended or was stopped, or there was no time left.
             case notAsked
             /// It was walked to its end.
             case walked

@@ -8,7 +8,8 @@ struct ModeTable {
     private var modes: [Mode: LoopMode] = [:]
     /// The mode that was looked up last.
     private var last: Uncounted<LoopMode>?
-    private var common: Set<Mode> = [.default]
+    /// The common modes beside the default one, which always is.
+    private var others: Set<Mode> = []
     /// The common modes in the order of their declaration, in which items are told of them.
     private(set) var commonNames: [Mode] = [.default]
     /// By item identifier, which gives the order in which the items were made.
@@ -64,15 +65,15 @@ struct ModeTable {
     // MARK: Common modes
 
     /// The common modes.
-    var commonModes: Set<Mode> { common }
+    var commonModes: Set<Mode> { others.union([.default]) }
 
     /// Returns whether a mode is common.
     @inline(__always)
-    func isCommon(_ name: Mode) -> Bool { common.contains(name) }
+    func isCommon(_ name: Mode) -> Bool { name == .default || others.contains(name) }
 
     /// Declares a mode common; returns whether it was not common before.
     mutating func declareCommon(_ name: Mode) -> Bool {
-        guard common.insert(name).inserted else { return false }
+        guard name != .default, others.insert(name).inserted else { return false }
         commonNames.append(name)
         return true
     }

@@ -103,7 +103,7 @@ package final class StallReporter: @unchecked Sendable {
 
     private func run() -> Never {
         while true {
-            let (stalls, request) = inbox.next(before: nextDue, &clock)
+            let (stalls, request) = DetachedThread.rest { inbox.next(before: nextDue, &clock) }
             noted = MonotonicClock.nanoseconds
             var new: [UInt64] = []
             for stall in stalls {

@@ -33,7 +33,7 @@ package final class SerialThread: @unchecked Sendable {
     private func run() -> Never {
         while true {
             monitor.lock()
-            while queue.isEmpty { _ = monitor.wait(before: .max) }
+            DetachedThread.rest { while queue.isEmpty { _ = monitor.wait(before: .max) } }
             let body = queue.removeFirst()
             monitor.unlock()
             body()

@@ -22,7 +22,7 @@ public struct StallPolicy: Sendable, Hashable {
     }
 
     /// A stall takes at least a second and gets a report.
-    public static let `default` = StallPolicy(rule: .once(after: .seconds(1)))
+    public static let `default` = StallPolicy(rule: .checks(4, every: .milliseconds(250)))
 
     /// When something counts as stalled.
     package var rule: StallRule

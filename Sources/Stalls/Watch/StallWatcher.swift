@@ -100,7 +100,7 @@ final class StallWatcher: Sendable {
             let woke = MonotonicClock.nanoseconds
             let seen = changes.load(ordering: .acquiring)
             if isSuspended.load(ordering: .acquiring) {
-                Futex.wait(on: changes, while: seen)
+                DetachedThread.rest { Futex.wait(on: changes, while: seen) }
                 clock.slept(from: woke, until: woke, now: MonotonicClock.nanoseconds)
                 continue
             }
@@ -110,13 +110,15 @@ final class StallWatcher: Sendable {
             clock.slept(from: woke, until: woke, now: begin)
             if plan.isQuiet {
                 // This sleep has no planned length and nothing is busy, so the clock does not need it.
-                HostRunLoop.Progress.WatcherBell.sleep(before: plan.time) { hasNews(since: plan.changes) }
+                DetachedThread.rest {
+                    HostRunLoop.Progress.WatcherBell.sleep(before: plan.time) { hasNews(since: plan.changes) }
+                }
                 continue
             }
             let planned = max(plan.time, begin)
             var now = begin
             while now < planned, changes.load(ordering: .acquiring) == plan.changes {
-                Futex.wait(on: changes, while: plan.changes, before: planned)
+                DetachedThread.rest { Futex.wait(on: changes, while: plan.changes, before: planned) }
                 now = MonotonicClock.nanoseconds
             }
             clock.slept(from: begin, until: planned, now: now)

@@ -1,3 +1,4 @@
+import CrashCapture
 import Dispatch
 import FaultInjection
 import Glibc
@@ -34,6 +35,8 @@ final class MatrixProbe {
         // Every cause, and every place: to name the calls of all threads in every case would double the time.
         configuration.advanced.capturesThreads = place == .block || cause == .fault(.nilUnwrap)
         host = try EventHost(configuration)
+        // A fault before that, under a lock of the heap or the loader, has its verdict by the deadline (EarlyFaultTests).
+        CrashCapture.awaitCrashThread()
     }
 
     func run() throws {

@@ -41,6 +41,7 @@ enum FrameProbe {
             print(error)
             exit(EXIT_FAILURE)
         }
+        CrashCapture.awaitCrashThread()
         fault()
         // It returned, which none does.
         capture.uninstall()

@@ -65,6 +65,7 @@ enum EndingScenarios {
         case "child-namespace": faultInNamespace(host)
         case "file-size": reachFileSize(host)
         case "descriptor-limit": useUpDescriptors(host)
+        case "early-lock": Hazard.mallocLock.commit()
         case "another-root":
             Probe.say("changed \(chroot(store) == 0)")
             host.perform { Fault.nilUnwrap.commit() }

@@ -1,3 +1,4 @@
+import CrashCapture
 import Glibc
 
 /// A library that the tests make, and that the probe loads and unloads.
@@ -21,6 +22,8 @@ extension Probe {
     /// Another library takes the place of one that is unloaded, and faults.
     func reloadedLibrary() {
         perform {
+            // Or libunwind, which it loads, would take the place.
+            CrashCapture.awaitCrashThread()
             let place = Plugin.base
             if let handle = Plugin.handle { dlclose(handle) }
             Plugin.load("PLUGIN_TWO")

@@ -1,3 +1,4 @@
+import CrashCapture
 import Glibc
 import Holdfast
 
@@ -42,6 +43,8 @@ enum SentFaultScenarios {
             Probe.say("going on")
             host.stop()
         }
+        // Before that, a lock that the main thread holds may keep it: then the verdict comes by the deadline.
+        CrashCapture.awaitCrashThread()
         Probe.say("ready")
         host.run()
         host.close()

@@ -1,4 +1,5 @@
 import CFaultInjection
+import CrashCapture
 import Glibc
 import Holdfast
 import Logging
@@ -25,6 +26,8 @@ enum StartScenarios {
             limit.rlim_cur = usual
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             if case .success(let host) = result {
+                // It closes the descriptor that is kept for it.
+                CrashCapture.awaitCrashThread()
                 var open = 0
                 // What is made when it is used first, and then stays, is the first one's.
                 for _ in 0..<2 {

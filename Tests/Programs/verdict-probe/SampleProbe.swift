@@ -34,6 +34,7 @@ enum SampleProbe {
             decided: { _, _ in },
             recorded: { _ in }
         )
+        CrashCapture.awaitCrashThread()
         for _ in 0..<8 {
             var thread = pthread_t()
             pthread_create(

@@ -64,6 +64,8 @@ enum Scenario: String {
             budget: budget,
             quarantine: quarantinePolicy
         )
+        // As the crash thread does before the first verdict.
+        supervisor.warmUp()
         if self == .policies {
             for item in 1...500 as ClosedRange<UInt64> { supervisor.policies.set(.never, forItem: item) }
         }

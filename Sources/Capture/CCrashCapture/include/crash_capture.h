@@ -191,13 +191,25 @@ bool hf_is_thread_start(uint64_t address);
 /// locks lags behind.
 bool hf_is_in_lock_function(uint64_t address);
 
+/// Announces the thread that decides: from now on faults wait for it.
+void hf_capture_expect_decider(void);
+
 /// Declares the calling thread to be the one that decides: nobody waits for a verdict on its own faults.
 void hf_capture_become_decider(void);
 
-/// Whether a thread has declared itself to be the one that decides.
+/// Waits while the program starts, unless something is to be done; false if capture was withdrawn. For the thread that decides.
+bool hf_capture_await_start(uint64_t nanoseconds);
+
+/// Notes that the thread that decides has done everything once: from now on it allocates nothing, and takes no lock of others.
+void hf_capture_note_ready(void);
+
+/// Has the thread that decides do so now, and waits for that; returns whether it has. Not safe to call from a signal handler.
+bool hf_capture_await_ready(uint64_t nanoseconds);
+
+/// Whether there is a thread that decides, or will be.
 bool hf_capture_has_decider(void);
 
-/// The id of the thread that decides (gettid(2)); 0 for none.
+/// The id of the thread that decides (gettid(2)); 0 for none, and -1 for one that does not run yet.
 int32_t hf_capture_decider(void);
 
 /// Makes memory for a spool without a file (memfd_create(2)).

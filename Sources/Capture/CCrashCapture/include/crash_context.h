@@ -61,6 +61,9 @@ bool hf_context_copy_snapshot(uint32_t fault, void *_Nonnull buffer);
 /// Begins to keep events, notes and values in the section of a spool file, if the file has one.
 void hf_context_install(HFSpoolHeader *_Nonnull spool);
 
+/// Touches the pages that the first fault writes, so that it does not wait for them. Not safe to call from a signal handler.
+void hf_context_warm_up(void);
+
 /// Stops keeping anything: for a forked child, and at the end.
 void hf_context_forget(void);
 

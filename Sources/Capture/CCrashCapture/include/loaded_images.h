@@ -38,7 +38,7 @@ typedef struct HFLoadedImage {
 ///
 /// Returns how many there are, at most `capacity`. Takes the loader's lock. Not safe to call from a signal handler.
 uint32_t hf_loaded_images_snapshot(
-    HFSpoolHeader *_Nonnull spool, HFLoadedImage *_Nonnull images, uint32_t capacity);
+    HFSpoolHeader *_Nonnull spool, HFLoadedImage *_Nullable images, uint32_t capacity);
 
 /// A number that changes when the spool's image table does. Safe to call from any thread.
 uint32_t hf_loaded_images_version(void);

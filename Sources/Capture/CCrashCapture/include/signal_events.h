@@ -86,10 +86,13 @@ void hf_signal_let_through(void);
 void hf_signal_release(uint64_t signals);
 
 /// Blocks on the calling thread the signals that a service thread leaves to others, and returns the former mask, as bits. A thread that is
-/// made now begins with this mask.
+/// made now begins with this mask. The fault signals are not among them, unless that is asked for.
 ///
 /// Real-time signals keep their order only if one thread takes them.
-uint64_t hf_signal_block_for_service(void);
+uint64_t hf_signal_block_for_service(bool with_faults);
+
+/// Unblocks the fault signals on the calling thread.
+void hf_signal_unblock_faults(void);
 
 /// Sets the mask of the calling thread, as bits.
 void hf_signal_set_mask(uint64_t mask);

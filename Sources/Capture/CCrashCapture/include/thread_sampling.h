@@ -40,7 +40,7 @@ bool hf_sample_owns_signal(void);
 /// HF_SAMPLING_DONE if threads can be asked, else why not. For the crash thread.
 uint32_t hf_async_sampling_obstacle(void);
 
-/// Lists the threads of the process, except one and the caller.
+/// Lists the threads of the process, except one, the caller, and those of Holdfast's own that wait for work.
 ///
 /// Returns false if they cannot be listed. For the crash thread.
 bool hf_async_list_threads(HFThreadSnapshot *_Nonnull snapshot, int32_t except);
@@ -49,6 +49,15 @@ bool hf_async_list_threads(HFThreadSnapshot *_Nonnull snapshot, int32_t except);
 ///
 /// Safe to call from a signal handler.
 void hf_async_describe_thread(HFThreadEntry *_Nonnull entry);
+
+/// Notes that the calling thread is one of Holdfast's own. Not safe to call from a signal handler.
+void hf_own_thread_begin(void);
+
+/// Notes that the calling thread ends.
+void hf_own_thread_end(void);
+
+/// Notes whether the calling thread waits for work: then it is not listed. Does nothing for a thread that is not Holdfast's.
+void hf_own_thread_rests(bool rests);
 
 /// Asks the thread of an entry to stand still, until `limit` on CLOCK_MONOTONIC at the latest.
 ///
@@ -82,6 +91,9 @@ void hf_async_release_thread(uint32_t index);
 /// Forbids further requests, and discards signals that are pending: execve(2) keeps pending signals, but resets their handlers. Safe to
 /// call from a signal handler.
 void hf_async_suspend_sampling(void);
+
+/// Has no thread be asked, or undoes that. For the crash thread.
+void hf_async_ask_nobody(bool nobody);
 
 /// Undoes hf_async_suspend_sampling(). Safe to call from a signal handler.
 void hf_async_continue_sampling(void);

@@ -1,3 +1,4 @@
+internal import LinuxSystem
 package import RunLoops
 
 /// What a process knows of the restarts in place before it, carried in its environment.
@@ -127,7 +128,7 @@ package struct RestartHistory: Sendable, Hashable {
             ? 0 : earlyRestarts + (reason == .requested || hasServed ? 0 : 1)
         var environment = base.filter { entry in !Self.variables.contains { entry.hasPrefix($0 + "=") } }
         environment.append("\(Self.pidKey)=\(pid)")
-        environment.append("\(Self.heldKey)=\(String(holding, radix: 16))")
+        environment.append("\(Self.heldKey)=\(HexDigits.text(holding, count: 1))")
         environment.append("\(Self.restartsKey)=\(restarts + 1)")
         environment.append("\(Self.earlyKey)=\(early)")
         environment.append("\(Self.reasonKey)=\(reason.word)")

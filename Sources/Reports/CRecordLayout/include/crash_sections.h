@@ -81,7 +81,8 @@ typedef struct HFThreadSnapshot {
     /// The slot of that fault's record.
     uint32_t slot;
     uint32_t thread_count;
-    /// How many threads there were beyond these and the one that faulted. The thread that took the sample does not count.
+    /// How many threads there were beyond these and the one that faulted. The thread that took the sample does not count, nor do those of
+    /// Holdfast's own that waited for work.
     uint32_t threads_omitted;
     /// 1 if all of them stood still at one time, 0 if they were looked at one after the other.
     uint32_t is_stopped;

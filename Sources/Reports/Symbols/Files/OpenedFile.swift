@@ -59,7 +59,7 @@ package final class OpenedFile: Sendable {
 ///
 /// For use from one thread at a time.
 package final class ProgramFile {
-    private let path: String
+    package let path: String
     private var file: OpenedFile?
     private var reserve: OpenedFile?
 
