@@ -54,7 +54,6 @@ import Testing
         // libdispatch blocks nearly all signals on its threads.
         #expect(report.otherThreads.contains { Self.names($0, "waitOnWorker()") })
         #expect(report.otherThreads.contains { Self.names($0, "waitInTask()") })
-        #expect(Self.thread("holdfast-report", of: report) != nil)
         #expect(Self.thread("holdfast-crash", of: report) == nil, "it is who looks")
         if verdict == "resume" {
             // Those of libraries are not waited for.
