@@ -59,43 +59,8 @@ static _Noreturn void end(void) {
 /// How long the next process has the processors for its start.
 static const struct timespec start_time = {.tv_nsec = 20 * 1000 * 1000};
 
-/// The processor of the next process, which is the parent of this one: the 39th field of proc_pid_stat(5); -1 if it is not known.
-static int64_t next_processor(void) {
-    char path[32];
-    char text[512];
-    size_t length = hf_async_append(path, sizeof path, 0, "/proc/");
-    length = hf_async_append_number(path, sizeof path, length, (uint64_t)HF_SYSCALL0(SYS_getppid));
-    hf_async_append(path, sizeof path, length, "/stat");
-    size_t size = hf_async_read_text(hf_async_open(AT_FDCWD, path), text, sizeof text);
-    // The name in parentheses may have any character; the third field follows it.
-    size_t place = size;
-    while (place > 0 && text[place - 1] != ')') {
-        place -= 1;
-    }
-    int field = 2;
-    for (; place > 0 && place < size && field < 39; place += 1) {
-        field += text[place] == ' ';
-    }
-    const char *digits = text + place;
-    uint64_t processor;
-    return field == 39 && hf_async_read_number(&digits, &processor) ? (int64_t)processor : -1;
-}
-
-/// Leaves the processor to the next process. The kernel wakes this one beside it, on the same processor, and does not interrupt it while it
-/// frees: 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched/, vcpu_is_preempted).
-static void leave_processor(void) {
-    unsigned processor;
-    unsigned long set[128 / sizeof(long)];
-    long size = HF_SYSCALL3(SYS_sched_getaffinity, 0, sizeof set, set);
-    if (size > 0 && HF_SYSCALL3(SYS_getcpu, &processor, 0, 0) == 0 && processor < (unsigned long)size * 8 &&
-        next_processor() == processor) {
-        set[processor / 64] &= ~(1UL << processor % 64);
-        // If it has no other, that fails.
-        HF_SYSCALL3(SYS_sched_setaffinity, 0, size, set);
-    }
-}
-
-/// Lets the next process start first.
+/// Lets the next process start first. The kernel wakes this one beside it, on the same processor, and does not interrupt it while it frees:
+/// 3 ms for 60 MiB, while another processor was idle (in a virtual machine, kernel/sched, vcpu_is_preempted).
 static void give_way(void) {
     hf_async_give_way(hf_async_way_of_end());
     if (hf_async_is_memory_small()) {
@@ -113,7 +78,6 @@ static _Noreturn void hold(void) {
     // All signals are blocked. Nobody writes: this ends when the other end is closed.
     if (let_go && HF_SYSCALL3(SYS_read, keeps, &byte, sizeof byte) == 0 &&
         !atomic_load_explicit(&holder.has_failed, memory_order_acquire)) {
-        leave_processor();
         // A mapped file is open: a lock of it (flock(2)) would be held until all memory is freed, and the next process may want it.
         hf_async_unmap_shared();
         give_way();
